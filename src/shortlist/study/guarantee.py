@@ -25,6 +25,7 @@ from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5
+IN_A_WORD = {"curvature": "curved"}  # findings that a badge calls otherwise
 
 
 class Assurance(NamedTuple):
@@ -65,7 +66,7 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     if warnings:
         words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
-        names = ", ".join(finding.name for finding in warnings)
+        names = ", ".join(IN_A_WORD.get(finding.name, finding.name) for finding in warnings)
         doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
         return Assurance(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:

@@ -31,8 +31,10 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.plans.difference_bounds import MOST_ARMS
+from shortlist.printable import count
 from shortlist.problem import Problem
-from shortlist.study.insight.audit import Rejection, audit_results, rests_on_features
+from shortlist.study.insight.audit import audit_results, rests_on_features
+from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -327,6 +329,7 @@ def _offset(problem: Problem) -> Found:
 
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
+CURVED = 0.01  # below it, a better fit of a curved model is a warning: of 100 linear studies, in 1
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
 LEAST_P = 1e-300  # smaller ones are rounded to 0
 ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
@@ -374,6 +377,8 @@ def examine(study: View) -> list[Finding]:
     results = _Results.of(study)
     checks = {"S": _norm, "noise": _noise, "fit": _fit}
     found = [Finding(name, *check(study, results)) for name, check in checks.items()]
+    if _is_linear(study):
+        found.append(Finding("curvature", *_curvature(study, results)))
     return [*features, *found, *_outlying(study)]
 
 
@@ -410,6 +415,15 @@ class _Results:
     def replicates(self) -> int:
         """The degrees of freedom of the spread within arms."""
         return int(self.counts.sum()) - len(self.arms)
+
+    @property
+    def within(self) -> float:
+        """The variance within arms, of which there must be replicates.
+
+        It is no less than rounding: results without noise miss a model that is right by that.
+        """
+        rounding = 1e-24 * float((self.weights * self.means**2).sum())
+        return max(float(self.squares.sum()) / self.replicates, rounding, 1e-300)
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -670,12 +684,10 @@ def _fit(study: View, results: _Results) -> Found:
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
-    noise, within = problem.sigma**2, float(results.squares.sum())
+    noise = problem.sigma**2
     if degrees >= ENOUGH_REPLICATES:
-        noise = within / degrees
-        # Results without any noise miss by rounding alone where the model is right.
-        rounding = 1e-24 * float((results.weights * results.means**2).sum())
-        ratio = squares / spare / max(noise, rounding, 1e-300)
+        noise = results.within
+        ratio = squares / spare / noise
         p, test = float(fdtrc(spare, degrees, ratio)), f"F = {ratio:.3g} on {spare} and {degrees}"
     else:
         p = float(chdtrc(spare, squares / noise))
@@ -701,6 +713,55 @@ def _fit(study: View, results: _Results) -> Found:
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         f"The guarantee assumes that the means are linear, so it does not hold. {remedy(study)} "
         + ADAPTIVE,
+    )
+
+
+def _is_linear(study: View) -> bool:
+    """Whether the means are assumed to be linear in the features, and not all means are."""
+    if study.bound.setting.classical or study.bound.misspecification:
+        return False
+    return study.problem.rank < study.problem.arms
+
+
+def _curvature(study: View, results: _Results) -> Found:
+    """The finding on whether squares and products of the features fit better.
+
+    Of all ways in which means are not linear it looks for one that is common, and so it finds
+    smaller departures than the check of the fit. It is computed when somebody reads it, at no time
+    that results decide, and nothing stops by it.
+    """
+    from scipy.special import chdtr, chdtrc, fdtrc
+
+    problem, degrees = study.problem, results.replicates
+    roots = np.sqrt(results.weights)
+    found = curvature(problem.features[results.arms], roots, results.means) if len(roots) else None
+    if found is None or not found.degrees:
+        words = f"{count(len(roots), 'arm')} with results cannot show a curvature."
+        return "untested", words, _when(study)
+    gain = found.gain / problem.sigma**2
+    p, on = float(chdtrc(found.degrees, gain)), f"{count(found.degrees, 'degree')} of freedom"
+    test = f"χ² = {gain:.3g} with the claimed σ on {on}"
+    if degrees >= ENOUGH_REPLICATES:
+        squares = float(results.squares.sum()) / problem.sigma**2
+        if min(chdtrc(degrees, squares), chdtr(degrees, squares)) < CURVED / 2.0:
+            # σ is not the noise's: it must not decide.
+            ratio = found.gain / found.degrees / results.within
+            p = float(fdtrc(found.degrees, degrees, ratio))
+            test = f"F = {ratio:.3g} by the spread of replicates, on {found.degrees} and {degrees} degrees of freedom"
+    if p >= CURVED:
+        words = f"Squares and products of the features do not fit better ({test}, {_p(p)})."
+        meaning = f"A curvature too small for {count(len(roots), 'arm')} to show may remain."
+        return "fine", words, meaning
+    verify = advised(command("verify"), "study.verify()")
+    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+    return (
+        "warning" if study.done else "note",
+        f"A curved model, with squares and products of the features, fits better ({_p(p)}, "
+        f"approximate; {test}).",
+        "The guarantee assumes that the means are linear in the features: the list may be wrong. "
+        f"{verify} goes on in the same study and tests the list by each arm's own results. Or "
+        f"begin a new study with {setting('trust', 'guide')}, or with squares and products among "
+        f"the features: {carried} gives it the results. {ADAPTIVE}",
     )
 
 
@@ -772,6 +833,7 @@ def doubts(study: View) -> list[Finding]:
 
 ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
+    "curvature": "that the means are linear in the features and not curved",
     "noise": "that the noise is no larger than σ",
     "S": "that ‖θ‖ is at most S",
     "scaling": "that the numbers are accurate enough (scaling)",
