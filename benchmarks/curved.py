@@ -94,9 +94,7 @@ def interaction_of_four() -> Truth:
 
 
 def interactions_of_six() -> Truth:
-    return points(
-        300, 6, lambda x: 0.4 * x.sum(0) + x[0] * x[1] - x[2] * x[3], 10, 0.7, seed=4
-    )
+    return points(300, 6, lambda x: 0.4 * x.sum(0) + x[0] * x[1] - x[2] * x[3], 10, 0.7, seed=4)
 
 
 def exponential() -> Truth:
@@ -122,9 +120,7 @@ def quadratic_of_one() -> Truth:
 
 
 def quadratic_bowl() -> Truth:
-    return points(
-        100, 3, lambda x: 0.5 * x[0] - 0.6 * ((x - 0.3) ** 2).sum(0), 5, 0.7, seed=8
-    )
+    return points(100, 3, lambda x: 0.5 * x[0] - 0.6 * ((x - 0.3) ** 2).sum(0), 5, 0.7, seed=8)
 
 
 def optimum_of_two() -> Truth:
@@ -140,15 +136,11 @@ def logistic() -> Truth:
 
 
 def logistic_of_one() -> Truth:
-    return doses(
-        80, -3.0, 3.0, lambda d: 1.0 / (1.0 + np.exp(-3.0 * d)) - 0.05 * d, m=5, sigma=0.3
-    )
+    return doses(80, -3.0, 3.0, lambda d: 1.0 / (1.0 + np.exp(-3.0 * d)) - 0.05 * d, m=5, sigma=0.3)
 
 
 def yield_by_temperature() -> Truth:
-    return points(
-        120, 2, lambda x: np.cos(1.2 * x[0] - 0.4) + 0.3 * x[1], 5, 0.25, seed=11
-    )
+    return points(120, 2, lambda x: np.cos(1.2 * x[0] - 0.4) + 0.3 * x[1], 5, 0.25, seed=11)
 
 
 def logarithm() -> Truth:

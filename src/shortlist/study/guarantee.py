@@ -13,12 +13,12 @@ from shortlist.printable import count
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
-    advice,
     contradicted,
     departure,
     doubts,
     is_linearity_untested,
     passed,
+    rejected,
     untested,
 )
 from shortlist.study.trial import Trial
@@ -52,9 +52,8 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     if study.budget is not None:
         return _with_budget(study, error)
     if study.audit.rejection is not None:
-        return Assurance(
-            "Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}"
-        )
+        badge, why = rejected(study)
+        return Assurance(f"Not certified: {badge}", "warn", f"Not certified: {why}")
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
@@ -170,7 +169,7 @@ def ending(study: View) -> str:
     """
     how = f"had not stopped after {count(study.evaluations, 'evaluation')}."
     if study.audit.rejection is not None:
-        how = f"could not stop: {departure(study.audit.rejection, study.bound.misspecification)}"
+        how = f"could not stop: {departure(study)}"
     elif study.done:
         how = f"stopped after {count(study.answered_at, 'evaluation')}."
     before = [source.words for source in study.sources]

@@ -709,7 +709,7 @@ class Study(View):
         return told
 
     def _warn(self) -> None:
-        """Say once, as soon as it is known, that the means are not linear in the features."""
+        """Say once, as soon as it is known, that the results contradict linear means."""
         if self.audit.rejection is not None and not self._warned:
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
@@ -804,8 +804,8 @@ class Study(View):
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
 
-        It also ends, with a warning (``LinearityRejected``), when the means turn out not to be
-        linear in the features.
+        It also ends, with a warning (``LinearityRejected``), when the results contradict means
+        that are linear in the features.
 
         Parameters
         ----------

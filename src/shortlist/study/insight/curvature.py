@@ -1,4 +1,4 @@
-"""A test of curvature: whether squares and products of the features explain what a line leaves."""
+"""A test of curvature: whether the square of a feature, or a product of two, improves the fit."""
 
 from __future__ import annotations
 
@@ -9,25 +9,28 @@ import numpy as np
 from shortlist.arrays import Reals
 from shortlist.numerics.blockwise import even
 
-MOST_DIRECTIONS = 10  # whose squares and products are tested: 55 are enough to share the test's power
-SPANNED = 1e-6  # of a column's length: what is left of one that the others span, by rounding
+MOST_TERMS = 2000  # squares and products; with more than that, only squares are tested
+SPANNED = (
+    1e-6  # of the length of a term: no more is left, by rounding, of one that a line expresses
+)
 FLAT = 1e-9  # of the length of a column: what varies less does not vary
 
 
 class Curvature(NamedTuple):
-    """How much better the curved model fits."""
+    """The square or the product that improves the fit most."""
 
-    gain: float  # the drop of the weighted sum of squares
-    degrees: int  # how many dimensions the squares and products add to the linear model
+    gain: float  # by how much the weighted sum of squares drops
+    columns: tuple[int, int]  # of the features; twice the same for a square
+    terms: int  # how many squares and products were tried
 
 
-def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature:
-    """Compare a linear model of averages with one that has squares and products as well.
+def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature | None:
+    """Add each square and each product of features, one at a time, to a linear model of averages.
 
-    With normal noise, ``roots`` that are 1/(standard error) of every average, and means that are
-    linear in the features up to an offset, the gain has a χ² distribution with ``degrees`` degrees
-    of freedom if the arms were chosen beforehand. With many features, the squares and products are
-    those of the leading principal components, no more than the averages can tell apart.
+    The linear model has an offset. With normal noise, means that are linear, and ``roots`` that are
+    1/(standard error) of every average, the gain of each term has a χ² distribution with one degree
+    of freedom if the arms were chosen beforehand: the p-value of the largest is at most ``terms``
+    times its own (Bonferroni). None if the arms cannot show a curvature.
 
     Parameters
     ----------
@@ -40,39 +43,32 @@ def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature:
     --------
     >>> dose = np.arange(6.0)
     >>> found = curvature(dose[:, None], np.ones(6), 1.0 + dose**2)
-    >>> found.degrees, round(found.gain, 3)
-    (1, 37.333)
-    >>> curvature(dose[:, None], np.ones(6), 1.0 + dose).gain < 1e-20
+    >>> found.terms, found.columns, round(found.gain, 3)
+    (1, (0, 0), 37.333)
+    >>> curvature(dose[:2, None], np.ones(2), dose[:2]) is None
     True
     """
-    points = _principal(features)
-    line = np.column_stack([np.ones(len(points)), points])
-    spare = len(points) - line.shape[1]
-    directions = min(points.shape[1], MOST_DIRECTIONS)
-    while directions * (directions + 1) // 2 > spare and directions:
-        directions -= 1
-    one, other = np.triu_indices(directions)
-    curved = points[:, one] * points[:, other]
-    left, _ = np.linalg.qr(line * roots[:, None])
-    added = curved * roots[:, None]
-    lengths = np.linalg.norm(added, axis=0)
-    added = added[:, lengths > 0.0] / lengths[lengths > 0.0]
-    for _ in range(2):  # once more, for what rounding left
-        added = added - left @ (left.T @ added)
-    basis, sizes, _ = np.linalg.svd(added, full_matrices=False)
-    basis = basis[:, sizes > SPANNED]
-    # Of z without its linear part: that is large beside the gain where the noise is small.
-    z = roots * means
-    z = z - left @ (left.T @ z)
-    return Curvature(float(((basis.T @ z) ** 2).sum()), basis.shape[1])
-
-
-def _principal(features: Reals) -> Reals:
-    """The principal components of the standardised columns, the largest first, each of size 1."""
     x = even(np.asarray(features, np.float64))
     x = x - x.mean(axis=0)
     spread = np.sqrt((x**2).mean(axis=0))
-    x = x[:, spread > FLAT] / spread[spread > FLAT]
-    left, sizes, _ = np.linalg.svd(x, full_matrices=False)
-    kept = sizes > FLAT * sizes.max(initial=0.0)
-    return np.asarray(left[:, kept] * np.sqrt(len(x)))
+    varied = np.flatnonzero(spread > FLAT)
+    x = x[:, varied] / spread[varied]
+    one, other = np.triu_indices(len(varied))
+    if len(one) > MOST_TERMS:
+        one = other = np.arange(len(varied))
+    line = np.column_stack([np.ones(len(x)), x]) * roots[:, None]
+    left, sizes, _ = np.linalg.svd(line, full_matrices=False)
+    left = left[:, sizes > FLAT * sizes[0]]
+    added = x[:, one] * x[:, other] * roots[:, None]
+    lengths = np.linalg.norm(added, axis=0)
+    z = roots * means
+    for _ in range(2):  # once more, for what rounding left
+        added, z = added - left @ (left.T @ added), z - left @ (left.T @ z)
+    rest = np.linalg.norm(added, axis=0)
+    shown = rest > SPANNED * lengths
+    if len(x) <= left.shape[1] or not shown.any():
+        return None
+    gains = np.where(shown, (z @ added / np.where(shown, rest, 1.0)) ** 2, -1.0)
+    best = int(np.argmax(gains))
+    pair = int(varied[one[best]]), int(varied[other[best]])
+    return Curvature(float(gains[best]), pair, int(shown.sum()))
