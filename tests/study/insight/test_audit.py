@@ -197,9 +197,6 @@ def test_the_look_at_the_end_of_an_audit_has_all_results_that_were_told(monkeypa
     study.run(measure, progress=False)
     assert study.done
     assert seen[-1] == (study.evaluations, study.evaluations)
-    study.tell(arm=31, value=LINE[31])
-    seen.clear()
-    assert study.audit.verdict is not None
 
 
 def test_there_is_no_look_at_the_end_of_an_audit_while_another_trial_is_open(monkeypatch):
@@ -214,7 +211,11 @@ def test_there_is_no_look_at_the_end_of_an_audit_while_another_trial_is_open(mon
         study.tell(trial, measure(trial))
     assert left == [trial.number for trial in study.pending] != []
     assert study.done
-    assert study.evaluations not in [evaluations for _, evaluations in seen]
+    # Only the looks that are due anyhow, whenever the results have grown by a quarter.
+    due = [10]
+    while due[-1] < seen[-1][1]:
+        due.append(math.ceil(1.25 * due[-1]))
+    assert [evaluations for _, evaluations in seen] == due
 
 
 @pytest.mark.slow

@@ -760,17 +760,19 @@ def _curvature(study: View, results: _Results) -> Found:
         f"A curved model fits better ({_p(p)}, approximate): with {term} ({test})."
         for term in _terms(problem, *found.columns)
     )
+    wrong = (
+        "The guarantee assumes that the means are linear in the features: the list may be wrong."
+    )
+    if not study.done:
+        return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
     verify = advised(command("verify"), "study.verify()")
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
-    return (
-        "warning" if study.done else "note",
-        words,
-        "The guarantee assumes that the means are linear in the features: the list may be wrong. "
-        f"{verify} goes on in the same study and tests the list by each arm's own results. Or "
-        f"begin a new study with {setting('trust', 'guide')}, or with squares and products among "
-        f"the features: {carried} gives it the results. {ADAPTIVE}",
-        file_words,
+    meaning = (
+        f"{wrong} {verify} goes on in the same study and tests the list by each arm's own results. "
+        f"Or begin a new study with {setting('trust', 'guide')}, or with squares and products "
+        f"among the features: {carried} gives it the results. {ADAPTIVE}"
     )
+    return "warning", words, meaning, file_words
 
 
 def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
