@@ -11,6 +11,8 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
+import zlib
+from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any, NamedTuple
@@ -183,7 +185,8 @@ def linear_truths() -> dict[str, Truth]:
 
 def one_study(truth: Truth, seed: int) -> dict[str, Any]:
     """What a plain study of the truth says, and whether it is right."""
-    noise = np.random.default_rng([seed, 2024])
+    # Noise of its own for each truth: studies that share it would be right or wrong together.
+    noise = np.random.default_rng([seed, zlib.crc32(truth.means.tobytes())])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = shortlist.Study(truth.features, m=truth.m, sigma=truth.sigma, seed=seed)
@@ -192,12 +195,14 @@ def one_study(truth: Truth, seed: int) -> dict[str, Any]:
             max_evaluations=MOST,
             progress=False,
         )
+    badge = assurance(study).badge
     listed = [int(arm) for arm in answer.names]
     cut = np.sort(truth.means)[-truth.m] - 1e-12
     return {
         "stopped": answer.final,
         "wrong": answer.final and bool((truth.means[listed] < cut).any()),
-        "in doubt": answer.final and assurance(study).badge.startswith("In doubt"),
+        "in doubt": answer.final and badge.startswith("In doubt"),
+        "badge": badge,
         "evaluations": study.evaluations,
     }
 
@@ -211,7 +216,7 @@ def main() -> None:
         f"{'truth':30}{'K':>5}{'N':>3}{'span/σ':>8}{'stopped':>9}{'wrong':>7}{'in doubt':>10}"
         f"{'not':>5}{'right, in doubt':>17}{'evaluations':>13}"
     )
-    total = np.zeros(5, np.int64)
+    total, badges = np.zeros(5, np.int64), Counter[str]()
     with ProcessPoolExecutor(max_workers=2) as pool:
         for name, truth in (linear_truths() if given.linear else truths()).items():
             rows = list(pool.map(one_study, [truth] * given.runs, range(given.runs)))
@@ -222,6 +227,7 @@ def main() -> None:
                 *(len(wrong) - sum(wrong), sum(right)),
             )
             total += counts
+            badges.update(row["badge"] for row in rows)
             print(
                 f"{name:30}{len(truth.means):5}{truth.features.shape[1]:3}"
                 f"{np.ptp(truth.means) / truth.sigma:8.1f}"
@@ -230,6 +236,7 @@ def main() -> None:
                 flush=True,
             )
     print(f"{'all':46}" + "{:9}{:7}{:10}{:5}{:17}".format(*total))
+    print("; ".join(f"{badge}: {number}" for badge, number in badges.most_common()))
 
 
 if __name__ == "__main__":
