@@ -164,7 +164,9 @@ def passed(
         gap = sums[0] / pulls[0] - sums[1] / pulls[1]
         information = 1.0 / (b**2 / pulls[0] + c**2 / pulls[1])
         if named and look == 0:
-            evidence = PairEvidence.none(np.zeros(1, np.int64), np.where(gap > 0.0, 0.3, 3.0)[None] * information)
+            evidence = PairEvidence.none(
+                np.zeros(1, np.int64), np.where(gap > 0.0, 0.3, 3.0)[None] * information
+            )
         else:
             evidence = evidence.add(gap[None], information[None], 1.0)
         near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])

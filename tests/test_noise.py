@@ -569,12 +569,18 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
     found = [per_arm.estimated(first[:, k].tolist(), delta) for k in range(paths)]
     bounds = np.array([each.each for each in found]).T
-    evidence, pulls, sums = PairEvidence.none(np.zeros(1, np.int64), np.zeros((1, paths))), count, first.sum(axis=2)
+    evidence, pulls, sums = (
+        PairEvidence.none(np.zeros(1, np.int64), np.zeros((1, paths))),
+        count,
+        first.sum(axis=2),
+    )
     for look in range(60):
         gaps = (sums / pulls)[0] - (sums / pulls)[1]
         information = 1.0 / (bounds**2 / pulls).sum(axis=0)
         if named and look == 0:
-            evidence = PairEvidence.none(np.zeros(1, np.int64), np.where(gaps > 0.0, 0.3, 3.0)[None] * information)
+            evidence = PairEvidence.none(
+                np.zeros(1, np.int64), np.where(gaps > 0.0, 0.3, 3.0)[None] * information
+            )
         else:
             evidence = evidence.add(gaps[None], information[None], 1.0)
         near = evidence.scores[0] > 0.5 * np.sqrt(evidence.information[0])

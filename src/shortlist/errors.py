@@ -74,7 +74,7 @@ class GuaranteeInDoubt(UserWarning):
 
 
 class LinearityRejected(ShortlistError, GuaranteeInDoubt):
-    """The means are not linear in the features; warned of when it is found, raised by ``ask``."""
+    """Results that contradict linear means with this σ; warned of when found, raised by ``ask``."""
 
 
 class IndistinguishableArms(InvalidFeatures):

@@ -70,7 +70,9 @@ def test_what_is_shown_as_the_threshold_is_enough_for_the_test() -> None:
         for growth in (0.5, 1.0, 6.0, 200.0):
             squared = squared_threshold(-math.log(risk), growth)
             scores = np.array([math.sqrt(squared * growth)])
-            evidence = PairEvidence.none(np.zeros(1, np.int64), np.ones(1)).add(scores / growth, np.full(1, growth), 1.0)
+            evidence = PairEvidence.none(np.zeros(1, np.int64), np.ones(1)).add(
+                scores / growth, np.full(1, growth), 1.0
+            )
             assert evidence.largest[0] >= -math.log(risk) - 1e-9
 
 

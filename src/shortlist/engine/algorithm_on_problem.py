@@ -18,7 +18,6 @@ from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold, Threshold, ThresholdInputs
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
-PROVEN = "Proven: "  # how a guarantee begins that a theorem covers
 
 
 def beyond_rank(problem: Problem, which: str = "") -> str:
@@ -149,8 +148,25 @@ class AlgorithmOnProblem:
         linear = "the means are linear in the features"
         return words.replace(f" and {linear}", "").replace(f", {linear}", "")
 
-    def guarantee(self) -> str:
-        """What the answer is worth, in words."""
+    @property
+    def assumed_of_features(self) -> str:
+        """What the answer assumes of how the means depend on the features; empty if nothing.
+
+        With as many independent features as arms any means are linear in them.
+        """
+        if self.setting.classical or self.problem.rank == self.problem.arms:
+            return ""
+        c = self.misspecification
+        return f"the means are {f'within c = {c:g} of linear' if c else 'linear'} in the features"
+
+    @property
+    def first_words(self) -> str:
+        """How a guarantee begins that a theorem covers: "Proven" alone assumes only the noise."""
+        assumed = self.assumed_of_features
+        return f"Proven if {assumed}" if assumed else "Proven"
+
+    def guarantee(self, first: str | None = None) -> str:
+        """What the answer is worth, in words; ``first`` may stand in place of the first words."""
         problem = self.problem
         bound = "" if problem.S is None else f", S = {problem.S:g}"
         noise = problem.noise.figure if self.reward_range is None else "σ is not used"
@@ -169,7 +185,7 @@ class AlgorithmOnProblem:
                 f"{self.threshold.source})."
             )
         return (
-            f"{PROVEN}with probability at least {1 - problem.delta:g}, {claim} "
+            f"{first or self.first_words}: with probability at least {1 - problem.delta:g}, {claim} "
             f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
             f"{self.assumptions}."
         )

@@ -26,8 +26,8 @@ from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
-# a stop.
-TAKE, SUPPOSE, LOOK, REOPEN = 0, 1, 2, 3
+# a stop; go on by verifying, which is the model's to do and never reaches an engine.
+TAKE, SUPPOSE, LOOK, REOPEN, VERIFY = 0, 1, 2, 3, 4
 # Places in ``marks``: the next step, whether its result is in already, at how many results the last
 # decision was made (-1: never), whether that was to stop, whether the initial pulls are in.
 NEXT, IS_IN, DECIDED_AT, IS_STOPPED, IS_INITIALIZED = 0, 1, 2, 3, 4

@@ -62,7 +62,7 @@ class BudgetedOnProblem(AlgorithmOnProblem):
             "they came out best: their bounds contain their means less often."
         )
 
-    def guarantee(self) -> str:
+    def guarantee(self, first: str | None = None) -> str:
         """What the answer will be worth; the study adds an estimate of how sure it is."""
         assert self.algorithm is not None
         return f"{no_guarantee(self.algorithm.budget)} {self.algorithm.extension}"

@@ -40,6 +40,7 @@ from shortlist.plans.guess_and_verify import (
     ALL_ROWS,
     HALF_WIDTH,
     NAMED_SETS,
+    SHARES,
     Evidence,
     GuessAndVerify,
     OpenPairs,
@@ -63,6 +64,7 @@ LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
 )  # as ``LIKELY``, where the means seem to be linear
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
+OVERSHOOT = 1.2  # by which verifying takes longer than the mean growth of ln E says: measured
 GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 
 ANY_MEANS = StrategyThreshold(
@@ -579,6 +581,31 @@ def with_intercept(reduced: Reals) -> Reals:
         left -= basis @ (basis.T @ left)
         basis = np.column_stack([basis, left / np.linalg.norm(left)])
     return np.ascontiguousarray(basis)
+
+
+def expected_verification(
+    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
+) -> float:
+    """About how many evaluations verify these arms by results of their own, if these are the means.
+
+    The pairs of the worst arm inside, and of the best one outside, decide that. A gap that seems to be
+    0 or less is taken for the smallest one that is not.
+
+    Examples
+    --------
+    >>> inside = np.array([True, False, False])
+    >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
+    12
+    """
+    candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
+    b = np.concatenate([np.full(len(others), worst), candidates])
+    c = np.concatenate([others, np.full(len(candidates), best)])
+    gaps = means[b] - means[c] + epsilon
+    gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
+    squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
+    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
+    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
 
 
 def hardest_pairs(

@@ -92,7 +92,7 @@ def headline(study: Study, evaluations: int) -> str:
         stop = study.answered_at
         state = "stopped" if evaluations == stop else f"stopped after {stop:,}"
     elif study.audit.rejection is not None:
-        state = "the means are not linear in the features"
+        state = "linear means with this σ were rejected"
     elif study.audit.is_running:
         state = f"stopped after {study.answered_at:,}, testing linearity"
     return (

@@ -122,7 +122,7 @@ def _model(study: Study) -> str:
         "the true means depart from that, the claim does not hold."
     )
     if study.audit.rejection is not None:
-        return f"{words} Tests say that they do: {departure(study.audit.rejection, 0.0)}"
+        return f"{words} Tests speak against it: {departure(study)}"
     if is_linearity_tested(study):
         return f"{words} {passed(study)}"
     return f"{words} Nothing has tested it{'' if study.done else ' yet'}."

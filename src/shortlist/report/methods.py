@@ -190,7 +190,7 @@ def _course(analysis: Analysis) -> list[str]:
 def _audit(study: Study) -> list[str]:
     """How it was tested that the means are linear in the features, if it was."""
     if study.audit.rejection is not None:
-        why = departure(study.audit.rejection, study.bound.misspecification)
+        why = departure(study)
         return [f"Tests of linearity rejected it: {why}"]
     results = study.audit.results
     if not results:

@@ -25,7 +25,7 @@ def no_room(study: View) -> str:
     if study.audit.is_running:
         return (
             f"the last evaluations of the audit are pending (trials {numbers}{more}): tell their "
-            "results, and the study stops or says that the means are not linear in the features."
+            "results, and the study stops or says that the results contradict linear means."
         )
     if study.pending:
         return (

@@ -8,30 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from shortlist.engine.algorithm_on_problem import PROVEN
 from shortlist.printable import count, quoted
 from shortlist.study.budget import worth_of_budget
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
-    advice,
     contradicted,
     departure,
     doubts,
     is_linearity_untested,
     passed,
+    rejected,
     untested,
 )
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
+from shortlist.study.verification import price_of_proof
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5
+IN_A_WORD = {"curvature": "curved"}  # findings that a badge calls otherwise
 
 
 class Assurance(NamedTuple):
     """What an answer is worth."""
 
     badge: str  # in a word or two
-    # Good only where a theorem covers the answer and nothing contradicts what it assumes.
+    # Good only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
+    # that.
     level: Literal["good", "plain", "warn"]
     words: str  # in full
 
@@ -51,28 +53,33 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     if study.budget is not None:
         return _with_budget(study, error)
     if study.audit.rejection is not None:
-        return Assurance(
-            "Not certified: linearity rejected", "warn", f"Not certified: {advice(study)}"
-        )
+        badge, why = rejected(study)
+        return Assurance(f"Not certified: {badge}", "warn", f"Not certified: {why}")
     claim = study.bound.guarantee()
     if not study.done:
         return _unfinished(study, claim)
     words = [claim]
     if rests_on_features(study.bound):
         words.append(untested(study) if is_linearity_untested(study) else passed(study))
+        words.append(price_of_proof(study))
     words += [sentence for _, sentence in conditions(study)]
     warnings = doubts(study)
     if warnings:
-        words[0] = claim.replace(PROVEN, "What is proven under these assumptions: ", 1)
+        words[0] = study.bound.guarantee("What is proven under these assumptions")
         against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
-        names = ", ".join(finding.name for finding in warnings)
+        names = ", ".join(IN_A_WORD.get(finding.name, finding.name) for finding in warnings)
         doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
         return Assurance(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
     if not study.bound.proven:
         return Assurance("Heuristic", "warn", " ".join(words))
     if is_linearity_untested(study):
-        words[0] = claim.replace(PROVEN, "Proven if the means are linear, which is untested: ", 1)
+        words[0] = study.bound.guarantee(f"{study.bound.first_words}, which is untested")
         return Assurance("Proven if linear: untested", "plain", " ".join(words))
+    if study.bound.misspecification:
+        badge = f"Proven if within {study.bound.misspecification:g} of linear"
+        return Assurance(badge, "plain", " ".join(words))
+    if study.bound.assumed_of_features:
+        return Assurance("Proven if linear", "plain", " ".join(words))
     return Assurance("Proven", "good", " ".join(words))
 
 
@@ -186,7 +193,7 @@ def ending(study: View) -> str:
     """
     how = f"had not stopped after {count(study.evaluations, 'evaluation')}."
     if study.audit.rejection is not None:
-        how = f"could not stop: {departure(study.audit.rejection, study.bound.misspecification)}"
+        how = f"could not stop: {departure(study)}"
     elif study.done:
         how = f"stopped after {count(study.answered_at, 'evaluation')}."
     before = [source.words for source in study.sources]

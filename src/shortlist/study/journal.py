@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from shortlist.advice import advised, command
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import LOOK, REOPEN, TAKE, Steps
+from shortlist.engine.follow import LOOK, REOPEN, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
@@ -50,7 +50,7 @@ from shortlist.study.trial import (
 )
 
 LOGGER = logging.getLogger(__name__)
-Event = Literal["renewed", "reopened", "corrected", "carried"]
+Event = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
 Mark = tuple[Any, ...]  # what a ledger was at one moment
 Row = Sequence[Any]  # a trial as it is stored: see ``ROW``
 Result = TypeVar("Result")
@@ -64,11 +64,15 @@ CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED = range(8)
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
-KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED)
+KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING)
 EVENTS: dict[Event, int] = dict(zip(get_args(Event), KINDS, strict=True))
+RESUMES: dict[Event, int] = {
+    "reopened": REOPEN,
+    "verifying": VERIFY,
+}  # events as steps of the model
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
@@ -220,7 +224,7 @@ class Ledger:
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
-        self._reopened: list[int] = []
+        self._resumed: list[tuple[int, int]] = []  # changes that go on after a stop, and how
         self._events: list[Logged] = []
         self.has_news = False  # for the model
         self.is_rewritten = False  # a result that the model has taken in is another one now
@@ -262,7 +266,7 @@ class Ledger:
         self._touched, self._recounted = [], []
         return (
             (len(self.trials), len(self.taken), len(self._events)),
-            (self._moves, len(self._moves), self._reopened, len(self._reopened)),
+            (self._moves, len(self._moves), self._resumed, len(self._resumed)),
             (self.seconds, self.unsettled, self._hash.copy(), self.changes),
             (self.has_news, self.is_rewritten),
             self._touched,
@@ -271,7 +275,7 @@ class Ledger:
 
     def restore(self, mark: Mark) -> None:
         """Restore the ledger and its trials as they were at the last mark; if interrupted, call it again."""
-        (trials, taken, events), (moves, moved, reopened, times), others, flags, *both = mark
+        (trials, taken, events), (moves, moved, resumed, times), others, flags, *both = mark
         touched, recounted = both
         for trial, before in reversed(touched):
             restore_fields(trial, before)
@@ -282,7 +286,7 @@ class Ledger:
                 if self.keyed.get(key) is trial:
                     del self.keyed[key]
         del self.trials[trials:], self.taken[taken:], self._events[events:]
-        self._moves, self._reopened = moves[:moved], reopened[:times]
+        self._moves, self._resumed = moves[:moved], resumed[:times]
         self.seconds, unsettled, digest, self.changes = others
         self.has_news, self.is_rewritten = flags
         self._hash = digest.copy()
@@ -425,10 +429,10 @@ class Ledger:
         set_field(trial, "expires_at", expires)
         return self._log("renewed", trial.number, at, worker)
 
-    def reopen(self, at: float, worker: str) -> Logged:
-        """Count that the stop was taken back."""
-        event = self._log("reopened", NO_ARM, at, worker)
-        self._reopened.append(self.changes)
+    def resume(self, how: Event, at: float, worker: str) -> Logged:
+        """Count that the stop was taken back, or that the answer is verified from now on."""
+        event = self._log(how, NO_ARM, at, worker)
+        self._resumed.append((self.changes, RESUMES[how]))
         self.has_news = True
         return event
 
@@ -460,7 +464,9 @@ class Ledger:
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._reopened += [event.change for event in events if event.kind == "reopened"]
+        self._resumed += [
+            (each.change, RESUMES[each.kind]) for each in events if each.kind in RESUMES
+        ]
         self._events += events
         self._hash.update(records)
         self.changes = changes
@@ -536,7 +542,7 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | None]] = []
+        due: list[tuple[int, Trial | int]] = []
         turn = 0  # the change by which all in turn so far were closed
         for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
@@ -546,7 +552,7 @@ class Ledger:
                 closed = turn if trial.state == "told" else closed
             if closed < NEVER:
                 due.append((closed, trial))
-        due += [(change, None) for change in self._reopened]
+        due += self._resumed
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
@@ -557,8 +563,8 @@ class Ledger:
         taken: list[Trial] = []
         unsettled = self.unsettled.copy()  # a mark may hold the other
         for place, (_, step) in enumerate(due):
-            if step is None:
-                kinds[place], arms[place], values[place] = REOPEN, 0, 0.0
+            if isinstance(step, int):
+                kinds[place], arms[place], values[place] = step, 0, 0.0
                 continue
             del unsettled[step.number]
             if step.state == "told":
@@ -568,10 +574,10 @@ class Ledger:
                 kinds[place], arms[place], values[place] = LOOK, step.arm, 0.0
         self.unsettled = unsettled
         self.taken += taken
-        self._moves, self._reopened, self.has_news = [], [], False
+        self._moves, self._resumed, self.has_news = [], [], False
         return steps
 
-    def _held(self, due: list[tuple[int, Trial | None]]) -> NDArray[np.bool_]:
+    def _held(self, due: list[tuple[int, Trial | int]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -819,7 +825,10 @@ class Journal:
         """Let model and audit see results."""
         self._is_stale = True  # until the change has been made
         self._model.take(steps, self._stop)
-        if len(self._ledger.taken) >= self._audit.due:
+        if self._model.verifies:
+            self._audit.end()
+            self.is_rejected = False
+        elif len(self._ledger.taken) >= self._audit.due:
             self._audit.follow(self._model, self._ledger.trials, self._ledger.taken)
             self.is_rejected = self._audit.rejection is not None
 
@@ -1166,9 +1175,9 @@ class Journal:
         transaction.note(event._replace(worker=worker()))
         transaction.update(trial, event.change)
 
-    def reopen(self) -> None:
-        """Take a stop back."""
-        self.change(lambda change: change.note(self._ledger.reopen(change.now, worker())))
+    def resume(self, how: Event) -> None:
+        """Take a stop back, or go on by verifying the answer."""
+        self.change(lambda change: change.note(self._ledger.resume(how, change.now, worker())))
 
     def correct(
         self, trial: Trial | int, value: float, reason: str, arm: int | None = None

@@ -23,10 +23,12 @@ from shortlist.engine.follow import (
     IS_STOPPED,
     NEXT,
     TAKE,
+    VERIFY,
     Steps,
     fresh_marks,
 )
 from shortlist.noise import first_of_each
+from shortlist.plans.guide import Guided
 from shortlist.posterior.state import FLOOR, LAGGING
 from shortlist.study.answer import EVERY, arm_table
 
@@ -47,7 +49,7 @@ class Model:
         self._begin(bound)
 
     def _begin(self, bound: AlgorithmOnProblem) -> None:
-        self.bound = bound
+        self.bound = self.first_bound = bound  # the first one until the answer is verified
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
         self.decided: Decided | None = None  # in the last round; None before the first
@@ -74,6 +76,11 @@ class Model:
             return self.decided is not None
         return self.initialized and self.posterior.aside > 0
 
+    @property
+    def verifies(self) -> bool:
+        """Whether the answer is verified by the arms' own results, after one that was not."""
+        return self.bound is not self.first_bound
+
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
@@ -81,6 +88,27 @@ class Model:
         if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
         self._digest = None
+        first = 0
+        for place in np.flatnonzero(steps.kinds == VERIFY).tolist():
+            self._follow(steps.part(first, place), at_stop)
+            self._verify()
+            first = place + 1
+        self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
+
+    def _verify(self) -> None:
+        """From now on verify the answer so far, or a better guess, by the arms' own results."""
+        if self.decided is None or self.verifies:  # as after a correction of an early result
+            return
+        state = self.posterior.state
+        past = state.pulls.copy(), state.sums.copy(), self.round.inside.copy()
+        self.bound = Guided().bind(self.first_bound.problem, past=past)
+        self.round = self.bound.engine.round()
+        self.decided = self.round.pair, self.round.figures, False
+        self.stopped = False
+        self._marks[IS_STOPPED] = 0
+        self._marks[DECIDED_AT] = self.posterior.observed
+
+    def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         marks, engine = self._marks, self.bound.engine
         marks[NEXT] = marks[IS_IN] = 0
         standing, count = marks.tolist(), len(steps.kinds)

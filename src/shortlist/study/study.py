@@ -54,6 +54,7 @@ from shortlist.study.journal import Journal, Source, checked_key
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
+from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View, is_beyond_first_plan, makes_plans
 
 if TYPE_CHECKING:
@@ -707,7 +708,7 @@ class Study(View):
         return told
 
     def _warn(self) -> None:
-        """Say once, as soon as it is known, that the means are not linear in the features."""
+        """Say once, as soon as it is known, that the results contradict linear means."""
         if self.audit.rejection is not None and not self._warned:
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
@@ -795,7 +796,34 @@ class Study(View):
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
                 f"To evaluate more, begin a study with a larger budget and these results: {way}."
             )
-        self._journal.reopen()
+        self._journal.resume("reopened")
+
+    def verify(self) -> None:
+        """Go on until the answer is proven without the assumption that the means are linear.
+
+        The list so far is named, and each arm's own later results test it; all earlier results
+        guide. If they show that the list is wrong, another one is named. The answer is then proven
+        whatever the means are, with a δ of its own: ``trust="guide"`` does so from the start. It
+        cannot be undone. ``study.shortlist.guarantee`` says about how many evaluations it takes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> features = np.column_stack([np.ones(6), np.arange(6.0)])
+        >>> study = Study(features, m=2, sigma=0.5, seed=0)
+        >>> noise = np.random.default_rng(0)
+        >>> def measure(trial):
+        ...     return 0.5 * trial.arm + 0.5 * noise.standard_normal()
+        >>> study.run(measure, progress=False).guarantee[:46]
+        'Proven if the means are linear in the features'
+        >>> study.verify()
+        >>> study.run(measure, progress=False).guarantee[:7]
+        'Proven:'
+        """
+        self.refresh()
+        if why := cannot_verify(self):
+            raise InvalidInput(why)
+        self._journal.resume("verifying")
 
     def run(
         self,
@@ -813,10 +841,10 @@ class Study(View):
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
 
-        It also ends, with a warning (``LinearityRejected``), when the means turn out not to be
-        linear in the features; and with an error (``OnlyFailingArms``) when all that is wanted are
-        arms that were set aside, each with a warning (``ArmSetAside``), after three failures in a
-        row. Results are kept.
+        It also ends, with a warning (``LinearityRejected``), when the results contradict means
+        that are linear in the features; and with an error (``OnlyFailingArms``) when all that is
+        wanted are arms that were set aside, each with a warning (``ArmSetAside``), after three
+        failures in a row. Results are kept.
 
         Parameters
         ----------

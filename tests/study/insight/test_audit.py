@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import subprocess
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -21,7 +22,7 @@ from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.study.definition import Definition
 from shortlist.study.guarantee import assurance
-from shortlist.study.insight.audit import audit_size, chosen_arms
+from shortlist.study.insight.audit import Audit, audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
 
 
@@ -107,7 +108,9 @@ def test_no_list_of_the_issue_is_called_proven(name, seed):
 def test_one_voice():
     study = rejected(BELL)
     words = study.shortlist.guarantee
-    assert words.startswith("Not certified: the means are not linear in the features")
+    assert words.startswith("Not certified: the results contradict means that are linear in ")
+    assert "Results of the same arm agree with σ" in words
+    assert "so the means are not linear." in words
     assert "without_features()" in words
     badge = assurance(study)
     assert badge.level == "warn"
@@ -122,6 +125,97 @@ def test_one_voice():
     assert study.remaining().evaluations is None
     trial = study.tell(arm=3, value=0.1)  # what is out can still be told
     assert trial.state == "told"
+
+
+def rejected_with_noise(times, seed, means=None):
+    """A study of 20 arms with that many times the noise it was told of, if it is rejected."""
+    draw = np.random.default_rng([seed, 5])
+    features = np.column_stack([np.ones(20), draw.uniform(-1.0, 1.0, (20, 2))])
+    means = features @ [0.0, *draw.normal(size=2)] if means is None else means(features)
+    sigma = np.ptp(means) / 4.0
+    study = shortlist.Study(features, m=3, sigma=sigma, seed=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study.run(
+            lambda trial: means[trial.arm] + times * sigma * draw.normal(),
+            max_evaluations=500,
+            progress=False,
+        )
+    return study if study.audit.rejection is not None else None
+
+
+def test_a_sigma_that_is_too_small_is_blamed_and_not_linearity():
+    studies = [study for seed in range(24) if (study := rejected_with_noise(3.0, seed))]
+    assert len(studies) >= 20
+    badges = [assurance(study).badge for study in studies]
+    assert badges.count("Not certified: σ too small") >= 0.8 * len(studies)
+    assert badges.count("Not certified: linearity rejected") == 0
+    blamed = studies[badges.index("Not certified: σ too small")]
+    words = blamed.shortlist.guarantee
+    assert f"linear in the features with noise of σ = {blamed.problem.sigma:.4g} (" in words
+    assert "σ is too small, and whether the means are linear cannot be judged" in words
+    assert "new_study.carry_over(study)" in words
+    assert "sigma='estimate'" in words
+    for copies_sigma in ("without_features()", "with_misspecification", "with_features_as_guide"):
+        assert copies_sigma not in words
+    advised = float(re.search(r"larger σ \(sigma=([\d.]+) or", words)[1])
+    assert 2.0 < advised / blamed.problem.sigma < 6.0
+
+
+def test_too_few_replicates_leave_both_causes_and_more_of_them_decide():
+    draw = np.random.default_rng(0)
+    for times, badge in ((1.0, "linearity rejected"), (8.0, "σ too small")):
+        study = shortlist.Study(FEATURES, m=5, sigma=0.2, seed=0)
+        with pytest.warns(LinearityRejected):
+            study.tell_unasked([(arm, 5.0 * (-1.0) ** arm, None) for arm in range(0, 60, 3)])
+        assert assurance(study).badge == "Not certified: linearity or σ rejected"
+        words = study.shortlist.guarantee
+        assert "Either the means are not linear or σ is too small" in words
+        assert "If instead σ is too small, begin a new study with a larger σ" in words
+        for arm in range(0, 60, 3):
+            study.tell(arm=arm, value=5.0 * (-1.0) ** arm + times * 0.2 * draw.normal())
+        assert assurance(study).badge == f"Not certified: {badge}"
+
+
+def looks(monkeypatch):
+    """How many results every look had, at tests of what was told so far."""
+    seen = []
+
+    def look(self, model, sample, evaluations):
+        seen.append((int(sample.counts.sum()), evaluations))
+
+    monkeypatch.setattr(Audit, "_look", look)
+    return seen
+
+
+def test_the_look_at_the_end_of_an_audit_has_all_results_that_were_told(monkeypatch):
+    seen = looks(monkeypatch)
+    study, measure = study_of(LINE)
+    while study.stage != "audit":
+        study.tell(trial := study.ask(), measure(trial))
+    study.tell(arm=30, value=LINE[30])  # not the audit's: to leave it out would be another test
+    study.run(measure, progress=False)
+    assert study.done
+    assert seen[-1] == (study.evaluations, study.evaluations)
+
+
+def test_there_is_no_look_at_the_end_of_an_audit_while_another_trial_is_open(monkeypatch):
+    seen = looks(monkeypatch)
+    study, measure = study_of(LINE)
+    trials = study.ask(40)
+    study.tell_many([(trial, measure(trial)) for trial in trials[1:]])
+    while study.stage != "audit":
+        study.tell(trial := study.ask(), measure(trial))
+    left = [trial.number for trial in study.pending]
+    for trial in study.ask(50):
+        study.tell(trial, measure(trial))
+    assert left == [trial.number for trial in study.pending] != []
+    assert study.done
+    # Only the looks that are due anyhow, whenever the results have grown by a quarter.
+    due = [10]
+    while due[-1] < seen[-1][1]:
+        due.append(math.ceil(1.25 * due[-1]))
+    assert [evaluations for _, evaluations in seen] == due
 
 
 @pytest.mark.slow
@@ -477,13 +571,15 @@ def test_the_command_line_knows_the_audit(tmp_path):
         filled.append(f"{line}{curve[arm] + 0.2 * noise.normal():.4f}")
     (tmp_path / "plate.csv").write_text("\n".join(filled) + "\n")
     told = command("tell", "screen.toml", "plate.csv", folder=tmp_path)
-    assert "The study cannot stop: the means are not linear" in " ".join(told.stdout.split())
+    assert "The study cannot stop: the results contradict means that are linear" in " ".join(
+        told.stdout.split()
+    )
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
     assert "`shortlist without-features screen.toml`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status
-    assert "The means are not linear in the features (" in status
+    assert "The results contradict means that are linear in the features with noise of σ" in status
     made = command("without-features", "screen.db", folder=tmp_path)
     assert "28 results carried over" in " ".join(made.stdout.split())
     near = json.loads(

@@ -215,7 +215,7 @@ def test_nothing_told_is_nothing_found() -> None:
     study = shortlist.Study(healthy(), m=3, sigma=1.0, seed=0, S=2.0, threshold="determinant")
     found = of_study(study)
     untested = [name for name, each in found.items() if each.level == "untested"]
-    assert untested == ["S", "noise", "fit"]
+    assert untested == ["S", "noise", "fit", "curvature"]
     assert {each.level for each in found.values()} == {"fine", "untested"}
     assert "twice" in found["noise"].words
     assert "0 arms" in found["fit"].words

@@ -43,7 +43,7 @@ ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be of
 
 
 class Rejection(NamedTuple):
-    """Results that no linear model explains."""
+    """Results that no linear model with this σ explains."""
 
     evaluations: int  # after how many results
     name: str  # the arm that departs most from the linear model, relative to its noise
@@ -60,7 +60,7 @@ class Audit:
         # The arms to evaluate once more before the answer is final; None while there is no answer.
         self.plan: Integers | None = None
         self.verdict: Verdict | None = None  # by the fresh evaluations, when all of them are in
-        self.rejection: Rejection | None = None  # why the means are not linear, if they are not
+        self.rejection: Rejection | None = None  # what contradicts linear means, if anything does
         self.results: list[Trial] = []  # of the present audit
         self._audits = 0
         self._stopped_at = 0  # the number of results at the last stop
@@ -154,6 +154,11 @@ class Audit:
         self.plan = self.verdict = None
         self.results = []
 
+    def end(self) -> None:
+        """Test no more: the answer is not to rest on the features any longer."""
+        self.reopen()
+        self.rejection, self.probes, self.due = None, self.probes[:0], NEVER
+
     def missing(self, trials: Sequence[Trial]) -> list[int]:
         """The arms of the audit, or the probes before it, that are still to be asked for."""
         plan = self.plan if self.plan is not None else self.probes
@@ -200,9 +205,23 @@ class Audit:
         if verdict.rejected:
             self._reject(problem, _sample(problem, together), len(together))
             return
-        self._look(model, _sample(problem, together), len(together))
+        self._look_again(model, trials, own)
         if self.rejection is None:
             self.verdict = verdict
+
+    def _look_again(self, model: Model, trials: Sequence[Trial], own: Sequence[Trial]) -> None:
+        """Test all results up to the end of the audit, unless one was still to come.
+
+        The supermartingale that ``_watch`` follows may be looked at at any time, for no more of
+        the level. It has all results that were processed. Where a trial was open, some may have
+        waited for it, and leaving them out would be another supermartingale.
+        """
+        end = max(trial.closed or 0 for trial in own)
+        asked = trials[: bisect_right(trials, end, key=attrgetter("opened"))]
+        if any(trial.closed is None or trial.closed > end for trial in asked):
+            return
+        told = [trial for trial in asked if trial.state == "told"]
+        self._look(model, _sample(model.bound.problem, told), len(told))
 
     def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
         """Name the arm that departs most from a linear model of all the others."""

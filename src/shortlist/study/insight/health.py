@@ -31,8 +31,10 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.plans.difference_bounds import MOST_ARMS
+from shortlist.printable import count
 from shortlist.problem import Problem
-from shortlist.study.insight.audit import Rejection, audit_results, rests_on_features
+from shortlist.study.insight.audit import audit_results, rests_on_features
+from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -327,7 +329,9 @@ def _offset(problem: Problem) -> Found:
 
 
 ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
+CURVED = 0.01  # below it, a better fit of a curved model is a warning: of 100 linear studies, in 1
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
+UPPER = 0.9  # confidence that a σ advised is large enough
 LEAST_P = 1e-300  # smaller ones are rounded to 0
 ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
 
@@ -374,6 +378,8 @@ def examine(study: View) -> list[Finding]:
     results = _Results.of(study)
     checks = {"S": _norm, "noise": _noise, "fit": _fit}
     found = [Finding(name, *check(study, results)) for name, check in checks.items()]
+    if _is_linear(study):
+        found.append(Finding("curvature", *_curvature(study, results)))
     return [*features, *found, *_outlying(study)]
 
 
@@ -410,6 +416,16 @@ class _Results:
     def replicates(self) -> int:
         """The degrees of freedom of the spread within arms."""
         return int(self.counts.sum()) - len(self.arms)
+
+    @property
+    def rounding(self) -> float:
+        """The variance by which results without noise miss a model that is right, at most."""
+        return max(1e-24 * float((self.weights * self.means**2).sum()), 1e-300)
+
+    @property
+    def within(self) -> float:
+        """The variance within arms, of which there must be replicates; no less than rounding."""
+        return max(float(self.squares.sum()) / self.replicates, self.rounding)
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -670,12 +686,10 @@ def _fit(study: View, results: _Results) -> Found:
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
-    noise, within = problem.sigma**2, float(results.squares.sum())
+    noise = problem.sigma**2
     if degrees >= ENOUGH_REPLICATES:
-        noise = within / degrees
-        # Results without any noise miss by rounding alone where the model is right.
-        rounding = 1e-24 * float((results.weights * results.means**2).sum())
-        ratio = squares / spare / max(noise, rounding, 1e-300)
+        noise = results.within
+        ratio = squares / spare / noise
         p, test = float(fdtrc(spare, degrees, ratio)), f"F = {ratio:.3g} on {spare} and {degrees}"
     else:
         p = float(chdtrc(spare, squares / noise))
@@ -704,6 +718,74 @@ def _fit(study: View, results: _Results) -> Found:
     )
 
 
+def _is_linear(study: View) -> bool:
+    """Whether the means are assumed to be linear in the features, and not all means are."""
+    if study.bound.setting.classical or study.bound.misspecification:
+        return False
+    return study.problem.rank < study.problem.arms
+
+
+def _curvature(study: View, results: _Results) -> Found:
+    """The finding on whether the square of a feature, or a product of two, improves the fit.
+
+    Of all ways in which means are not linear it looks for a common one, and so it finds smaller
+    departures than the check of the fit. It is computed where it is read, and stops no study.
+    """
+    from scipy.special import chdtr, chdtrc, fdtrc
+
+    problem, degrees = study.problem, results.replicates
+    found = None
+    if len(results.arms):
+        rows = problem.features[results.arms]
+        found = curvature(rows, np.sqrt(results.weights), results.means)
+    if found is None:
+        words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
+        return "untested", words, _when(study)
+    gain = found.gain / max(problem.sigma**2, results.rounding)
+    p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
+    if degrees >= ENOUGH_REPLICATES:
+        squares = float(results.squares.sum()) / problem.sigma**2
+        if min(chdtrc(degrees, squares), chdtr(degrees, squares)) < CURVED / 2.0:
+            # The noise is larger or smaller than σ, which must not decide.
+            gain = found.gain / results.within
+            p = float(fdtrc(1, degrees, gain))
+            test = f"F = {gain:.3g} by {degrees} degrees of freedom of replicates"
+    p = min(found.terms * p, 1.0)
+    if found.terms > 1:
+        test += f", the largest of {found.terms:,} squares and products"
+    if p >= CURVED:
+        words = f"No square or product of features fits better ({_p(p)}, approximate; {test})."
+        return "fine", words, "Curvature that is too small for these results to show may remain."
+    words, file_words = (
+        f"A curved model fits better ({_p(p)}, approximate): with {term} ({test})."
+        for term in _terms(problem, *found.columns)
+    )
+    wrong = (
+        "The guarantee assumes that the means are linear in the features: the list may be wrong."
+    )
+    if not study.done:
+        return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
+    verify = advised(command("verify"), "study.verify()")
+    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+    meaning = (
+        f"{wrong} {verify} goes on in the same study and tests the list by each arm's own results. "
+        f"Or begin a new study with {setting('trust', 'guide')}, or with squares and products "
+        f"among the features: {carried} gives it the results. {ADAPTIVE}"
+    )
+    return "warning", words, meaning, file_words
+
+
+def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
+    """A square or a product in words: of columns, and of the features of a file."""
+    if problem.columns is not None:
+        names = repr(problem.columns[one]), repr(problem.columns[other])
+        term = f"the square of {names[0]}" if one == other else f"{names[0]} times {names[1]}"
+        return term, term
+    if one == other:
+        return f"the square of column {one}", f"the square of feature {one + 1}"
+    return f"column {one} times column {other}", f"feature {one + 1} times feature {other + 1}"
+
+
 def _when(study: View) -> str:
     """A sentence on whether linearity will be tested."""
     if study.audit.wanted and not study.done:
@@ -712,12 +794,13 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
-    rejection, c = study.audit.rejection, study.bound.misspecification
-    assert rejection is not None
-    words = departure(rejection, c)
-    assumed = f"The guarantee assumes that the means are {_linear(c)}"
-    meaning = f"{assumed}, so it does not hold. {remedy(study)}"
-    return "warning", words[0].upper() + words[1:], meaning
+    words = departure(study)
+    return "warning", words[0].upper() + words[1:], f"{_not_held(study)} {remedy(study)}"
+
+
+def _not_held(study: View) -> str:
+    c = study.bound.misspecification
+    return f"The guarantee assumes means that are {_linear(c)} and noise of at most σ: it does not hold."
 
 
 def _fit_within(study: View, results: _Results, c: float) -> Found:
@@ -772,6 +855,7 @@ def doubts(study: View) -> list[Finding]:
 
 ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
+    "curvature": "that the means are linear in the features and not curved",
     "noise": "that the noise is no larger than σ",
     "S": "that ‖θ‖ is at most S",
     "scaling": "that the numbers are accurate enough (scaling)",
@@ -830,14 +914,25 @@ def passed(study: View) -> str:
     single, spread = audit.verdict.detectable
     sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
-    found = f"a misfit {' or '.join(sizes)} would have been found with probability 0.9"
     before = audit_results(study.taken) - len(audit.results)
     earlier = f" and by {before:,} before it" if before else ""
+    span, gap = _span_and_gap(study)
     return (
         f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
-        f"stop{earlier} (level {LEVEL * 100:g} %; {found}). The evaluations at the stop are not "
-        f"included in the pulls of the shortlist; including them, {_evaluated(study)}."
+        f"stop{earlier} (level {LEVEL * 100:g} %), which are not included in the pulls of the "
+        f"shortlist; {_evaluated(study)}. A misfit {' or '.join(sizes)} would have been found with "
+        f"probability 0.9, where the estimated means span {span:.2g} and ranks {study.problem.m} and "
+        f"{study.problem.m + 1} are {gap:.2g} apart: smaller departures, which can make the list "
+        "wrong, were not excluded."
     )
+
+
+def _span_and_gap(study: View) -> tuple[float, float]:
+    """How far the estimated means reach, and how far apart those next to the boundary are."""
+    table = study.table()
+    means, inside = table["mean"].to_numpy(), table["in_shortlist"].to_numpy()
+    gap = abs(means[inside] - means[~inside][:, None]).min()
+    return float(means.max() - means.min()), float(gap)
 
 
 def _assumed(study: View) -> str:
@@ -854,15 +949,89 @@ def _evaluated(study: View) -> str:
 
 
 def advice(study: View) -> str:
-    """Why linearity was rejected, and what to do."""
-    rejection, c = study.audit.rejection, study.bound.misspecification
-    assert rejection is not None
-    assumed = f"The guarantee assumes that the means are {_linear(c)}."
-    return f"{departure(rejection, c)} {assumed} {remedy(study)}"
+    """Why linear means with this σ were rejected, and what to do."""
+    return f"{departure(study)} {_not_held(study)} {remedy(study)}"
+
+
+Cause = Literal["sigma", "linearity", "either"]
+BADGES: dict[Cause, str] = {
+    "sigma": "σ too small",
+    "linearity": "linearity rejected",
+    "either": "linearity or σ rejected",
+}
+
+
+def rejected(study: View) -> tuple[str, str]:
+    """Why an answer is not certified, where linear means with this σ were rejected.
+
+    Returns a badge, and sentences that also say what to do.
+    """
+    return BADGES[_cause(study, _Results.of(study))[0]], advice(study)
+
+
+def _cause(study: View, results: _Results) -> tuple[Cause, str]:
+    """What is wrong where a linear model with this σ does not explain the results, and why.
+
+    A linear model is tested with σ as it was given, and one that is too small is rejected however
+    linear the means are. Results of the same arm tell the two apart: they say what the noise is
+    whatever the means.
+    """
+    from scipy.special import chdtrc
+
+    degrees, (level, words, *_) = results.replicates, _noise(study, results)
+    if level == "warning":
+        return "sigma", (
+            f"{words} So σ is too small, and whether the means are linear cannot be judged before "
+            "it is right."
+        )
+    freedom = f"{count(degrees, 'degree')} of freedom"
+    p = 1.0
+    if degrees:
+        p = float(chdtrc(degrees, float(results.squares.sum()) / study.problem.sigma**2))
+    linear = f"the means are not {_linear(study.bound.misspecification)}"
+    if degrees >= ENOUGH_REPLICATES and p >= HINT:
+        return (
+            "linearity",
+            f"Results of the same arm agree with σ ({freedom}, {_p(p)}), so {linear}.",
+        )
+    if p < HINT:
+        return "either", (
+            f"Either σ is too small, as results of the same arm suggest ({freedom}, {_p(p)}), or "
+            f"{linear}."
+        )
+    told = advised(command("tell", "--arm ARM --value X"), "study.tell(arm=…, value=…)")
+    return "either", (
+        f"Either {linear} or σ is too small: results of the same arm are too few to say which "
+        f"({freedom}). Evaluate a few arms again, {ENOUGH_REPLICATES} times in all, and tell the "
+        f"results: {told}."
+    )
+
+
+def _larger_sigma(study: View, results: _Results) -> str:
+    """How to continue with a σ that results of the same arm do not contradict."""
+    from scipy.special import chdtri
+
+    ways = [setting("sigma", "estimate per arm")]
+    if study.problem.noise.kind != "estimate" and study.problem.noise.each is None:
+        ways.insert(0, setting("sigma", "estimate"))
+    degrees, squares = results.replicates, float(results.squares.sum())
+    # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
+    sigma = math.sqrt(squares / float(chdtri(degrees, UPPER))) if degrees else 0.0
+    if sigma > study.problem.sigma and study.problem.noise.each is None:
+        unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
+        larger = f"{math.ceil(sigma / unit) * unit:.3g}"
+        ways.insert(0, advised(f"sigma = {larger}", f"sigma={larger}"))
+    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+    return (
+        f"begin a new study with a larger σ ({' or '.join(ways)}), and give it the results: "
+        f"{carried}. Continuations of this study would keep its σ."
+    )
 
 
 def remedy(study: View) -> str:
-    """How to continue where the means are not linear: by a command in a shell, by a call in Python.
+    """How to continue where a linear model with this σ does not explain the results.
+
+    By a command in a shell, by a call in Python.
 
     Examples
     --------
@@ -870,6 +1039,17 @@ def remedy(study: View) -> str:
     >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
     No result is lost. If unsure, continue without features, which
     """
+    results = _Results.of(study)
+    cause, _ = _cause(study, results)
+    larger = _larger_sigma(study, results)
+    if cause == "sigma":
+        return f"No result is lost: {larger}"
+    words = _without_linearity(study)
+    return words if cause == "linearity" else f"{words} If instead σ is too small, {larger}"
+
+
+def _without_linearity(study: View) -> str:
+    """How to continue where the means are not linear."""
     c, arms = study.bound.misspecification, study.problem.arms
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     if arms > MOST_WITHOUT:
@@ -905,12 +1085,16 @@ def remedy(study: View) -> str:
     )
 
 
-def departure(rejection: Rejection, c: float) -> str:
-    """What contradicts means that are linear, or within ``c`` of linear, in a sentence."""
+def departure(study: View) -> str:
+    """What contradicts means that are linear, or within c of linear, and the likely cause."""
+    rejection, c = study.audit.rejection, study.bound.misspecification
+    assert rejection is not None
+    given = study.problem.noise.each is None
+    sigma = f"σ = {study.problem.sigma:.4g}" if given else "each arm's σ"
     return (
-        f"the means are not {_linear(c)} in the features (tested at level {LEVEL * 100:g} % after "
-        f"{rejection.evaluations:,} evaluations, with σ as it was given): arm "
-        f"{rejection.name!r} was measured at "
+        f"the results contradict means that are {_linear(c)} in the features with noise of {sigma} "
+        f"(tested at level {LEVEL * 100:g} % after "
+        f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "
-        f"{rejection.predicted:.3g}."
+        f"{rejection.predicted:.3g}. {_cause(study, _Results.of(study))[1]}"
     )

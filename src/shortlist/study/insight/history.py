@@ -171,7 +171,7 @@ class _Replay:
     """The study's model, built again from the results up to some evaluation."""
 
     def __init__(self, study: View, steps: Steps) -> None:
-        self.model = Model(study.bound, study.seed)
+        self.model = Model(study.model.first_bound, study.seed)
         self.looked = 0
         self._steps, self._at = steps, 0
         # What comes between a result and the next (a failure, a reopening) belongs to the first.

@@ -143,7 +143,9 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     if study.audit.rejection is not None:
-        words = "not known: the means are not linear in the features, and the study cannot stop"
+        words = (
+            "not known: the results contradict linear means with this σ, and the study cannot stop"
+        )
         return Projection(None, 0, None, words)
     if study.audit.is_running:
         left = len(study.audit.missing(study.trials)) + len(study.pending)

@@ -72,7 +72,7 @@ def _progress_words(study: Study) -> str:
         taken = count(answer.evaluations, "evaluation")
         return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
     if study.audit.rejection is not None:
-        why = departure(study.audit.rejection, study.bound.misspecification)
+        why = departure(study)
         return f"{taken}. The study cannot stop: {why}"
     if study.audit.is_running:
         left = count(len(study.audit.missing(study.trials)), "trial")

@@ -1,0 +1,243 @@
+"""Smooth truths that are not linear in their features, studied with default settings.
+
+``python benchmarks/curved.py`` runs a plain ``Study(features, m, sigma)`` of every truth below with
+each of 10 seeds and counts how many stopped, how many of these have a wrong list, and of the wrong
+ones how many are said to be in doubt. ``--linear`` does the same for truths that are linear, and
+counts those that are said to be in doubt all the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import shortlist
+from shortlist.study.guarantee import assurance
+
+MOST = 20_000  # evaluations; a study that needs more is counted as not stopped
+LINEAR, GAP = 40, 0.1  # linear truths; between ranks m and m + 1, of the span of the means
+
+
+class Truth(NamedTuple):
+    """Features with a column of ones, and the means of the arms."""
+
+    features: np.ndarray
+    means: np.ndarray
+    m: int
+    sigma: float
+
+
+def doses(
+    count: int, low: float, high: float, mean: Callable[[Any], Any], m: int, sigma: float
+) -> Truth:
+    """Arms that differ in one number."""
+    d = np.linspace(low, high, count)
+    return Truth(np.column_stack([np.ones(count), d]), mean(d), m, sigma)
+
+
+def points(
+    count: int, dimension: int, mean: Callable[[Any], Any], m: int, sigma: float, seed: int
+) -> Truth:
+    """Arms in a cube, from -1 to 1 in every feature."""
+    x = np.random.default_rng(seed).uniform(-1.0, 1.0, size=(count, dimension))
+    return Truth(np.column_stack([np.ones(count), x]), mean(x.T), m, sigma)
+
+
+def dose_response() -> Truth:
+    return doses(50, 0.0, 10.0, lambda d: d / (2.0 + d), m=5, sigma=0.2)
+
+
+def dose_response_with_a_peak() -> Truth:
+    return doses(40, 0.0, 8.0, lambda d: d * np.exp(1.0 - d / 3.0) / 3.0, m=4, sigma=0.3)
+
+
+def hill() -> Truth:
+    return doses(60, 0.0, 6.0, lambda d: d**3 / (8.0 + d**3), m=5, sigma=0.25)
+
+
+def hill_minus_toxicity() -> Truth:
+    return doses(60, 0.0, 6.0, lambda d: d**2 / (1.0 + d**2) - 0.012 * d**2, m=5, sigma=0.2)
+
+
+def hill_minus_late_toxicity() -> Truth:
+    return doses(
+        100, 0.0, 10.0, lambda d: d**2 / (4.0 + d**2) - 0.4 * (d / 10.0) ** 4, m=6, sigma=0.25
+    )
+
+
+def saturation() -> Truth:
+    return doses(80, 0.0, 5.0, lambda d: 1.0 - np.exp(-d) - 0.08 * d, m=5, sigma=0.3)
+
+
+def saturation_of_two() -> Truth:
+    return points(
+        120, 2, lambda x: np.tanh(1.5 * x[0]) + np.tanh(1.5 * x[1]) - 0.9 * x[0], 6, 0.5, seed=1
+    )
+
+
+def michaelis_inhibited() -> Truth:
+    return doses(30, 0.2, 12.0, lambda d: d / (1.0 + d + d**2 / 12.0), m=3, sigma=0.2)
+
+
+def interaction() -> Truth:
+    return points(100, 2, lambda x: 0.5 * x[0] + 0.3 * x[1] + 0.8 * x[0] * x[1], 5, 0.5, seed=2)
+
+
+def interaction_of_four() -> Truth:
+    return points(200, 4, lambda x: 0.5 * x.sum(0) - 1.2 * x[0] * x[1], 5, 0.8, seed=3)
+
+
+def interactions_of_six() -> Truth:
+    return points(300, 6, lambda x: 0.4 * x.sum(0) + x[0] * x[1] - x[2] * x[3], 10, 0.7, seed=4)
+
+
+def exponential() -> Truth:
+    return doses(50, 0.0, 3.0, lambda d: np.exp(-2.0 * d) + 0.3 * d, m=5, sigma=0.2)
+
+
+def exponential_decay_of_two() -> Truth:
+    return points(
+        150, 2, lambda x: 0.6 * np.exp(-1.5 * x[0]) + 0.5 * x[0] + 0.4 * x[1], 5, 0.6, seed=5
+    )
+
+
+def one_quadratic_of_five() -> Truth:
+    return points(200, 5, lambda x: 0.4 * x.sum(0) - 0.8 * x[0] ** 2, 5, 0.6, seed=6)
+
+
+def one_quadratic_of_five_300() -> Truth:
+    return points(300, 5, lambda x: 0.5 * x[1:].sum(0) - 1.2 * x[0] ** 2, 8, 0.5, seed=7)
+
+
+def quadratic_of_one() -> Truth:
+    return doses(60, 0.0, 1.0, lambda d: d - 0.7 * d**2, m=5, sigma=0.1)
+
+
+def quadratic_bowl() -> Truth:
+    return points(100, 3, lambda x: 0.5 * x[0] - 0.6 * ((x - 0.3) ** 2).sum(0), 5, 0.7, seed=8)
+
+
+def optimum_of_two() -> Truth:
+    return points(
+        225, 2, lambda x: np.exp(-((x[0] - 0.5) ** 2) - (x[1] - 0.2) ** 2), 8, 0.25, seed=9
+    )
+
+
+def logistic() -> Truth:
+    return points(
+        200, 3, lambda x: 1.0 / (1.0 + np.exp(-3.0 * x.sum(0))) - 0.2 * x[0], 6, 0.3, seed=10
+    )
+
+
+def logistic_of_one() -> Truth:
+    return doses(80, -3.0, 3.0, lambda d: 1.0 / (1.0 + np.exp(-3.0 * d)) - 0.05 * d, m=5, sigma=0.3)
+
+
+def yield_by_temperature() -> Truth:
+    return points(120, 2, lambda x: np.cos(1.2 * x[0] - 0.4) + 0.3 * x[1], 5, 0.25, seed=11)
+
+
+def logarithm() -> Truth:
+    return doses(30, 1.0, 15.0, lambda d: np.log(d) - 0.12 * d, m=3, sigma=0.3)
+
+
+def sine() -> Truth:
+    return doses(100, 0.0, 2.5, lambda d: np.sin(d), m=6, sigma=0.2)
+
+
+def truths() -> dict[str, Truth]:
+    """The truths by name."""
+    made = (
+        *(dose_response, dose_response_with_a_peak, hill, hill_minus_toxicity),
+        *(hill_minus_late_toxicity, saturation, saturation_of_two, michaelis_inhibited),
+        *(interaction, interaction_of_four, interactions_of_six, exponential),
+        *(exponential_decay_of_two, one_quadratic_of_five, one_quadratic_of_five_300),
+        *(quadratic_of_one, quadratic_bowl, optimum_of_two, logistic, logistic_of_one),
+        *(yield_by_temperature, logarithm, sine),
+    )
+    return {make.__name__.replace("_", " "): make() for make in made}
+
+
+def linear_truths() -> dict[str, Truth]:
+    """Truths that are exactly linear, of the sizes of the curved ones."""
+    found = {}
+    for seed in range(LINEAR):
+        draw = np.random.default_rng([seed, 77])
+        count, dimension = int(draw.integers(30, 301)), int(draw.integers(1, 7))
+        theta = draw.normal(size=dimension)
+        truth = points(count, dimension, lambda x, t=theta: t @ x, 5, 1.0, seed=seed)
+        span, cut = float(np.ptp(truth.means)), float(np.sort(truth.means)[-truth.m])
+        # Without a gap at the boundary such studies take ten thousands of evaluations.
+        kept = (truth.means >= cut) | (truth.means < cut - GAP * span)
+        found[f"linear {seed}"] = Truth(
+            truth.features[kept], truth.means[kept], truth.m, span / draw.uniform(2.0, 8.0)
+        )
+    return found
+
+
+def one_study(truth: Truth, seed: int) -> dict[str, Any]:
+    """What a plain study of the truth says, and whether it is right."""
+    # Noise of its own for each truth: studies that share it would be right or wrong together.
+    noise = np.random.default_rng([seed, zlib.crc32(truth.means.tobytes())])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = shortlist.Study(truth.features, m=truth.m, sigma=truth.sigma, seed=seed)
+        answer = study.run(
+            lambda trial: truth.means[trial.arm] + truth.sigma * noise.normal(),
+            max_evaluations=MOST,
+            progress=False,
+        )
+    badge = assurance(study).badge
+    listed = [int(arm) for arm in answer.names]
+    cut = np.sort(truth.means)[-truth.m] - 1e-12
+    return {
+        "stopped": answer.final,
+        "wrong": answer.final and bool((truth.means[listed] < cut).any()),
+        "in doubt": answer.final and badge.startswith("In doubt"),
+        "badge": badge,
+        "evaluations": study.evaluations,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--linear", action="store_true", help="truths that are linear")
+    parser.add_argument("--runs", type=int, default=10, help="seeds of each truth")
+    given = parser.parse_args()
+    print(
+        f"{'truth':30}{'K':>5}{'N':>3}{'span/σ':>8}{'stopped':>9}{'wrong':>7}{'in doubt':>10}"
+        f"{'not':>5}{'right, in doubt':>17}{'evaluations':>13}"
+    )
+    total, badges = np.zeros(5, np.int64), Counter[str]()
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        for name, truth in (linear_truths() if given.linear else truths()).items():
+            rows = list(pool.map(one_study, [truth] * given.runs, range(given.runs)))
+            wrong = [row["in doubt"] for row in rows if row["wrong"]]
+            right = [row["in doubt"] for row in rows if row["stopped"] and not row["wrong"]]
+            counts = (
+                *(len(wrong) + len(right), len(wrong), sum(wrong)),
+                *(len(wrong) - sum(wrong), sum(right)),
+            )
+            total += counts
+            badges.update(row["badge"] for row in rows)
+            print(
+                f"{name:30}{len(truth.means):5}{truth.features.shape[1]:3}"
+                f"{np.ptp(truth.means) / truth.sigma:8.1f}"
+                "{:9}{:7}{:10}{:5}{:17}".format(*counts)
+                + f"{np.median([row['evaluations'] for row in rows]):13,.0f}",
+                flush=True,
+            )
+    print(f"{'all':46}" + "{:9}{:7}{:10}{:5}{:17}".format(*total))
+    print("; ".join(f"{badge}: {number}" for badge, number in badges.most_common()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
