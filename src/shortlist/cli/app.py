@@ -229,6 +229,7 @@ for name, panel, command, examples in (
     ("correct", LAB, trials.correct, trials.CORRECT_EXAMPLES),
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
+    ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
     ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),
     ("with-features-as-guide", LAB, studies.with_features_as_guide, studies.CONTINUING_EXAMPLES),
     ("with-misspecification", LAB, studies.with_misspecification, studies.CONTINUING_EXAMPLES),

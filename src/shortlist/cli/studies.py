@@ -38,6 +38,10 @@ $ shortlist status screen.toml
 $ shortlist status screen.toml --json | jq .shortlist
 $ SHORTLIST_STUDY=screen.toml shortlist status"""
 
+VERIFY_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist verify screen.toml
+$ shortlist ask screen.toml -n 8 --out plate.csv"""
+
 REOPEN_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist reopen screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
@@ -176,6 +180,15 @@ def reopen(
     """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
+    say_state(opened, as_json)
+
+
+def verify(
+    study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
+) -> None:
+    """Go on until each arm's own results prove the list, whatever the means are."""
+    opened = open_study(study, name)
+    opened.verify()
     say_state(opened, as_json)
 
 

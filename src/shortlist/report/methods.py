@@ -157,6 +157,13 @@ def _course(analysis: Analysis) -> list[str]:
         words.append(
             f"An earlier stop was taken back and the study reopened (after evaluations: {after})."
         )
+    if study.model.verifies:
+        first = study.model.first_bound
+        words.append(
+            f"The first {count(study.model.verified_from, 'evaluation')} were chosen by "
+            f"{plain(first.name)}, whose answer would assume that {first.assumed_of_features}. Its "
+            "list was then named and verified by each arm's own later results."
+        )
     if study.done:
         words.append(f"The study stopped after {count(study.answered_at, 'evaluation')}.")
     else:

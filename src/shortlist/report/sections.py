@@ -201,9 +201,12 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
-        (pulls, f"{len(bound.engine.setup.initial):,}"),
+        (pulls, f"{len(study.model.first_bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
     ]
+    if study.model.verifies:
+        before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
+        rows.insert(1, ("Before the verification", before))
     if study.budget is not None:
         rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
     if bound.misspecification:

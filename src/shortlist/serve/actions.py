@@ -1,4 +1,4 @@
-"""What a client may do to a study: ask, tell, fail and cancel, each of which can safely be repeated.
+"""What a client may do to a study: ask, tell, fail, cancel, verify; each can safely be repeated.
 
 A client whose reply was lost sends the same again: a request for trials is known by its key, a
 result by its trial or its key, a failure or a cancellation by its trial.
@@ -220,6 +220,22 @@ def cancel(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=["trials"])
     return _close(study, given["trials"], "cancelled")
+
+
+def verify(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Go on until each arm's own results prove the list: ``{}``.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=0.1, seed=0)
+    >>> _ = study.run(lambda trial: trial.arm, progress=False)
+    >>> verify(study, {})["done"]
+    False
+    """
+    check_names(given, needed=[])
+    study.verify()
+    return state(study)
 
 
 def _close(

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
 OFFERED = (
-    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail and /api/cancel, and the page "
+    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail, /api/cancel and /api/verify, and the page "
     "at the address that `shortlist serve` printed."
 )
 SHOWN, SHOWN_ROWS = 16, 250_000  # files, and rows of all, that are kept until they are confirmed
@@ -119,12 +119,15 @@ class _Served:
             Route("/tell", self.tell, methods=["POST"]),
             Route("/fail", self.fail, methods=["POST"]),
             Route("/cancel", self.cancel, methods=["POST"]),
+            Route("/verify", self.verify, methods=["POST"]),
         ]
         api = [
             Route("/status", self.status),
             *(
                 Route(f"/{action.__name__}", partial(self.act, action), methods=["POST"])
-                for action in (actions.ask, actions.tell, actions.fail, actions.cancel)
+                for action in (
+                    *(actions.ask, actions.tell, actions.fail, actions.cancel, actions.verify),
+                )
             ),
         ]
         return Starlette(
@@ -156,7 +159,7 @@ class _Served:
         return JSONResponse(snapshot.status)
 
     async def act(self, action: Action, request: Request) -> Response:
-        """Ask, tell, fail or cancel."""
+        """Ask, tell, fail, cancel or verify."""
         given = _read_json(await request.body())
         done = await self._do(lambda study: action(study, given), is_json=True)
         return JSONResponse(plain(done))
@@ -273,6 +276,12 @@ class _Served:
         async with request.form() as form:
             given = {"trials": _trials(form)}
         return await self._closed(actions.cancel, given, "cancelled")
+
+    async def verify(self, request: Request) -> Response:
+        """Go on by verifying the list."""
+        await self._do(lambda study: actions.verify(study, {}))
+        words = "The study goes on: each arm's own later results verify the list. Ask for a plate."
+        return self._message("Verifying", words)
 
     async def _closed(self, action: Action, given: Mapping[str, Any], state: str) -> Response:
         done = await self._do(lambda study: action(study, given))

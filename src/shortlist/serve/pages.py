@@ -24,6 +24,7 @@ from shortlist.serve.actions import MOST_TRIALS, unasked_results
 from shortlist.serve.statistic_chart import StatisticHistory, statistic_chart
 from shortlist.study.answer import best_first
 from shortlist.study.insight.summary import study_words, trial_numbers
+from shortlist.study.verification import cannot_verify
 
 if TYPE_CHECKING:
     from shortlist.study.plate import PlateResults
@@ -60,6 +61,7 @@ def live(analysis: Analysis, statistics: StatisticHistory) -> str:
         arms=_arms(study),
         intervals=intervals(study),
         guarantee=named(study.shortlist.guarantee).split(":", 1),
+        verifiable=study.done and not cannot_verify(study),
         chart=statistic_chart(analysis, statistics.points(analysis)),
         number=plain_number,
         progress=[row for row in progress(analysis) if row[0] != "Told after the stop"],

@@ -55,6 +55,7 @@ class Model:
         self.decided: Decided | None = None  # in the last round; None before the first
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
+        self.verified_from = 0  # after how many results the verification began, if it did
         self._minimizes = bound.problem.minimizes
         self._awaits_sigma = bound.problem.noise.awaits_estimate
         self._marks = fresh_marks()
@@ -102,6 +103,7 @@ class Model:
         state = self.posterior.state
         past = state.pulls.copy(), state.sums.copy(), self.round.inside.copy()
         self.bound = Guided().bind(self.first_bound.problem, past=past)
+        self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()
         self.decided = self.round.pair, self.round.figures, False
         self.stopped = False

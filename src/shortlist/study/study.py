@@ -804,7 +804,8 @@ class Study(View):
         The list so far is named, and each arm's own later results test it; all earlier results
         guide. If they show that the list is wrong, another one is named. The answer is then proven
         whatever the means are, with a δ of its own: ``trust="guide"`` does so from the start. It
-        cannot be undone. ``study.shortlist.guarantee`` says about how many evaluations it takes.
+        cannot be undone, and calling it again changes nothing. ``study.shortlist.guarantee`` says
+        about how many evaluations it takes.
 
         Examples
         --------
@@ -821,6 +822,8 @@ class Study(View):
         'Proven:'
         """
         self.refresh()
+        if self.model.verifies:
+            return
         if why := cannot_verify(self):
             raise InvalidInput(why)
         self._journal.resume("verifying")

@@ -176,9 +176,13 @@ class View:
     @property
     def stage(
         self,
-    ) -> Literal["initial pulls", "pilot", "pulls after the pilot", "rounds", "audit"]:
-        """The stage of the study; the stopping rule is tested in rounds only."""
+    ) -> Literal[
+        "initial pulls", "pilot", "pulls after the pilot", "rounds", "audit", "verification"
+    ]:
+        """The stage of the study; the stopping rule is tested in rounds and in a verification only."""
         model = self._journal.model
+        if model.verifies:
+            return "verification"
         if self.audit.is_running:
             return "audit"
         if model.looks:
@@ -256,7 +260,7 @@ def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
         trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
         for trial in trials
     )
-    return max(asked - len(study.bound.engine.setup.initial), 0)
+    return max(asked - len(study.model.first_bound.engine.setup.initial), 0)
 
 
 def is_beyond_first_plan(study: View, trial: Trial) -> bool:

@@ -158,7 +158,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     opening, pulled = engine.initial_pulls(posterior)
     wanted = np.bincount(opening, minlength=len(pulled))
     initial = int(np.maximum(wanted - pulled, 0).sum())
-    if initial:
+    if initial and not study.model.initialized:
         which = "those after the pilot" if posterior.aside else "the initial pulls"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         if makes_plans(study):

@@ -84,6 +84,8 @@ def _progress_words(study: Study) -> str:
         return f"{taken}. {before_the_rounds(study)}"
     if study.budget is not None:
         return f"{taken} of {study.budget:,}, where the study stops."
+    if study.model.verifies:
+        taken += f", {study.evaluations - study.model.verified_from:,} of them to verify the list"
     return (
         f"{taken}. The stopping statistic is {study.statistic:.4g}; the study stops when it is at "
         f"most ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
