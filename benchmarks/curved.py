@@ -4,6 +4,11 @@
 each of 10 seeds and counts how many stopped, how many of these have a wrong list, and of the wrong
 ones how many are said to be in doubt. ``--linear`` does the same for truths that are linear, and
 counts those that are said to be in doubt all the same.
+
+``--verify`` then calls ``study.verify()`` and counts the lists that are wrong after that too. It also
+gives the means of evaluations: of the first certificate, of both, of ``trust="guide"``, without
+features, and of a race. There ε is a twentieth of the span of the means: without one, neighbouring
+doses are so alike that own results would have to tell them apart for weeks.
 """
 
 from __future__ import annotations
@@ -21,8 +26,12 @@ import numpy as np
 
 import shortlist
 from shortlist.study.guarantee import assurance
+from shortlist.study.verification import expected_evaluations
 
+SLACK = 0.05  # ε of ``--verify``, of the span of the means
+RIVALS = (shortlist.Guided(), "Guess-and-verify (own results)", "Racing (paired)")
 MOST = 20_000  # evaluations; a study that needs more is counted as not stopped
+MOST_LINEAR = 23  # linear truths of ``--verify``
 LINEAR, GAP = 40, 0.1  # linear truths; between ranks m and m + 1, of the span of the means
 
 
@@ -183,42 +192,119 @@ def linear_truths() -> dict[str, Truth]:
     return found
 
 
-def one_study(truth: Truth, seed: int) -> dict[str, Any]:
+def is_wrong(truth: Truth, answer: shortlist.Shortlist, epsilon: float) -> bool:
+    """Whether a final answer has an arm that is not among the best, up to ε."""
+    listed = [int(arm) for arm in answer.names]
+    cut = np.sort(truth.means)[-truth.m] - epsilon - 1e-12
+    return answer.final and bool((truth.means[listed] < cut).any())
+
+
+def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]:
     """What a plain study of the truth says, and whether it is right."""
+    epsilon = SLACK * float(np.ptp(truth.means)) if verifies else 0.0
     # Noise of its own for each truth: studies that share it would be right or wrong together.
     noise = np.random.default_rng([seed, zlib.crc32(truth.means.tobytes())])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        study = shortlist.Study(truth.features, m=truth.m, sigma=truth.sigma, seed=seed)
-        answer = study.run(
-            lambda trial: truth.means[trial.arm] + truth.sigma * noise.normal(),
-            max_evaluations=MOST,
-            progress=False,
-        )
-    badge = assurance(study).badge
-    listed = [int(arm) for arm in answer.names]
-    cut = np.sort(truth.means)[-truth.m] - 1e-12
-    return {
-        "stopped": answer.final,
-        "wrong": answer.final and bool((truth.means[listed] < cut).any()),
-        "in doubt": answer.final and badge.startswith("In doubt"),
-        "badge": badge,
-        "evaluations": study.evaluations,
-    }
+        given = {"m": truth.m, "sigma": truth.sigma, "epsilon": epsilon, "seed": seed}
+        study = shortlist.Study(truth.features, **given)
+
+        def run() -> shortlist.Shortlist:
+            return study.run(
+                lambda trial: truth.means[trial.arm] + truth.sigma * noise.normal(),
+                max_evaluations=MOST - study.evaluations,
+                progress=False,
+            )
+
+        answer = run()
+        badge = assurance(study).badge
+        said = {
+            "stopped": answer.final,
+            "wrong": is_wrong(truth, answer, epsilon),
+            "in doubt": answer.final and badge.startswith("In doubt"),
+            "badge": badge,
+            "evaluations": study.evaluations,
+        }
+        if verifies and study.evaluations < MOST:
+            expected = expected_evaluations(study)
+            study.verify()
+            answer = run()
+            said |= {
+                "verified": answer.final,
+                "wrong then": is_wrong(truth, answer, epsilon),
+                "badge then": assurance(study).badge,
+                "more": study.evaluations - said["evaluations"],
+                "expected": expected,
+            }
+    return said
+
+
+def rivals(truth: Truth, runs: int) -> list[float]:
+    """The means of evaluations of other ways to a list that is proven whatever the means are."""
+    instance = shortlist.instances.from_arrays(
+        truth.features, means=truth.means, m=truth.m, sigma=truth.sigma
+    )
+    epsilon = SLACK * float(np.ptp(truth.means))
+    settings = {"runs": runs, "epsilon": epsilon, "max_samples": MOST, "progress": False}
+    found = [shortlist.compare(each, instance, seed=1, workers=1, **settings) for each in RIVALS]
+    return [float(each.frame["samples"].mean()) for each in found]
+
+
+def two_certificates(made: dict[str, Truth], runs: int) -> None:
+    """A line for every truth: what the first certificate is worth, and what the second costs."""
+    print(
+        f"{'truth':30}{'K':>5}{'stopped':>9}{'wrong':>7}{'Proven':>8}{'verified':>10}{'wrong':>7}"
+        f"{'first':>8}{'both':>8}{'said':>6}{'guide':>8}{'own':>8}{'race':>8}"
+    )
+    total, ratios = np.zeros(5, np.int64), []
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        for name, truth in made.items():
+            others = pool.submit(rivals, truth, runs)
+            rows = list(pool.map(one_study, [truth] * runs, range(runs), [True] * runs))
+            verified = [row for row in rows if row.get("verified")]
+            counts = (
+                sum(row["stopped"] for row in rows),
+                sum(row["wrong"] for row in rows),
+                sum(row["wrong"] and row["badge"] == "Proven" for row in rows),
+                len(verified),
+                sum(row["wrong then"] for row in verified),
+            )
+            total += counts
+            first = np.mean([row["evaluations"] for row in rows])
+            both = np.mean([row["evaluations"] + row.get("more", 0) for row in rows])
+            said = [row["more"] / row["expected"] for row in verified if row["stopped"]]
+            guide, own, race = others.result()
+            ratios.append([both, guide, own, race])
+            print(
+                f"{name:30}{len(truth.means):5}" + "{:9}{:7}{:8}{:10}{:7}".format(*counts),
+                f"{first:7,.0f}{both:8,.0f}{np.median(said) if said else np.nan:6.1f}",
+                f"{guide:7,.0f}{own:8,.0f}{race:8,.0f}",
+                flush=True,
+            )
+    print(f"{'all':35}" + "{:9}{:7}{:8}{:10}{:7}".format(*total))
+    logs = np.log(np.array(ratios))
+    over = np.exp((logs[:, :2, None] - logs[:, None, 2:]).mean(axis=0))
+    words = "{:.2f} and {:.2f} of own results, {:.2f} and {:.2f} of a race"
+    print("both certificates, the guide: " + words.format(*over.T.ravel()))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--linear", action="store_true", help="truths that are linear")
+    parser.add_argument("--verify", action="store_true", help="and the second certificate")
     parser.add_argument("--runs", type=int, default=10, help="seeds of each truth")
     given = parser.parse_args()
+    made = linear_truths() if given.linear else truths()
+    if given.verify:
+        two_certificates(dict(list(made.items())[:MOST_LINEAR]), given.runs)
+        return
     print(
         f"{'truth':30}{'K':>5}{'N':>3}{'span/σ':>8}{'stopped':>9}{'wrong':>7}{'in doubt':>10}"
         f"{'not':>5}{'right, in doubt':>17}{'evaluations':>13}"
     )
     total, badges = np.zeros(5, np.int64), Counter[str]()
     with ProcessPoolExecutor(max_workers=2) as pool:
-        for name, truth in (linear_truths() if given.linear else truths()).items():
+        for name, truth in made.items():
             rows = list(pool.map(one_study, [truth] * given.runs, range(given.runs)))
             wrong = [row["in doubt"] for row in rows if row["wrong"]]
             right = [row["in doubt"] for row in rows if row["stopped"] and not row["wrong"]]

@@ -77,4 +77,5 @@ def price_of_proof(study: View) -> str:
     m = study.problem.m
     which = "this arm by results of its own" if m == 1 else f"these {m} by results of their own"
     needed = count(expected_evaluations(study), "more evaluation")
-    return f"About {needed} would verify {which}: {advised(command('verify'), 'study.verify()')}."
+    how = advised(command("verify"), "study.verify()")
+    return f"About {needed} would verify {which}, if the means are as estimated: {how}."
