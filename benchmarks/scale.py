@@ -192,7 +192,9 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
             columns += (
                 2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
             )
-            if memory is not None and len(memory.high_arms):  # their gap indices to all arms, and to those undecided
+            if memory is not None and len(
+                memory.high_arms
+            ):  # their gap indices to all arms, and to those undecided
                 columns += 3 * rows_read(engine.setup.m, K)
                 columns += max(player.now.memory.figures[UNDECIDED] - before[UNDECIDED], 0) * N / K
         else:

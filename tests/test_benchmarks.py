@@ -114,7 +114,7 @@ def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> No
 def test_commands_are_found_wherever_they_stand() -> None:
     page = (
         "| 3 s | `.venv/bin/python benchmarks/a.py --beside e7942e7` |\n"
-        "Twice (`python benchmarks/b.py small --model \"two words\"`), and `benchmarks/c.py`.\n"
+        'Twice (`python benchmarks/b.py small --model "two words"`), and `benchmarks/c.py`.\n'
         "```console\npython benchmarks/d.py --only x \\\n    --only y\n"
         "python benchmarks/e.py    # seven minutes\n```\n"
     )
