@@ -201,8 +201,8 @@ def equal_seeds(trials: Sequence[Trial], name: str) -> str:
     return (
         f"{count(len(trials), 'result')} of this study (trials {numbers}{more}) had the same seed "
         f"as another of the study {name!r}, since both began with the same seed. If their noise "
-        "was drawn by trial.seed it is the same noise, and the guarantee does not hold: evaluate "
-        "these arms again, and carry over into a study without trials of its own."
+        "was drawn by trial.seed it is the same noise, and the guarantee does not hold: begin such "
+        "studies with different seeds."
     )
 
 

@@ -349,10 +349,8 @@ class Ledger:
     def note_source(self, source: Source, own_mark: str, at: float, worker: str) -> Logged:
         """Keep from which study results are carried over, and a seed for the trials from here on."""
         words = "\n".join([own_mark, source.mark, self.fingerprint]).encode()
-        digest = hashlib.blake2b(
-            words, digest_size=6
-        ).digest()  # 48 bits: a float holds them exactly
-        seed = float(int.from_bytes(digest, "big"))
+        digest = hashlib.blake2b(words, digest_size=6).digest()
+        seed = float(int.from_bytes(digest, "big"))  # exact: it has 48 bits
         event = self._log("carried", NO_ARM, at, worker, seed, source.written)
         self._follow_carrying(event)
         return event
