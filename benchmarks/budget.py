@@ -80,10 +80,10 @@ class SurvivorsOnly(XYHalvingStrategy):
 class Forgetful(SurvivorsOnly):
     """The same, and each phase uses its own results only; for survivors that span the features."""
 
-    def take(self, pulls: Any, sums: Any) -> None:
+    def take(self, pulls: Any, sums: Any, seed: int | None = None) -> None:
         """Look at the results of one phase."""
         self._own = pulls, sums
-        super().take(pulls, sums)
+        super().take(pulls, sums, seed)
 
     def _estimate(self) -> None:
         everything = self.pulls, self.sums

@@ -63,7 +63,7 @@ def read(kind: str, place: str) -> None:
         features_and_names(f"{folder}/tiny.parquet", None)
     Path("/proc/self/clear_refs").write_text("5")  # the peak is that from now on (Linux)
     before, begun = memory("VmRSS"), time.perf_counter()
-    matrix, _ = features_and_names(given, None)
+    matrix, *_ = features_and_names(given, None)
     taken, most = time.perf_counter() - begun, memory("VmHWM")
     print(
         f"{kind:26s} {matrix.nbytes / 1e6:4.0f} MB: {(most - before) / matrix.nbytes:.2f} × at the "

@@ -180,7 +180,7 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         if t == AFTER:
             columns = 0.0
         memory = player.now.memory
-        before = memory.figures.copy()
+        before = np.zeros(0) if memory is None else memory.figures.copy()
         anchor = state.lagging.anchor.copy() if state.lagging else np.zeros(0)
         owners = state.kept.owners.copy() if state.kept else np.zeros(0, np.int64)
         player.play()
@@ -192,7 +192,9 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
             columns += (
                 2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
             )
-            if len(memory.high_arms):  # their gap indices to all arms, and to those undecided
+            if memory is not None and len(
+                memory.high_arms
+            ):  # their gap indices to all arms, and to those undecided
                 columns += 3 * rows_read(engine.setup.m, K)
                 columns += max(player.now.memory.figures[UNDECIDED] - before[UNDECIDED], 0) * N / K
         else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +41,9 @@ gc.disable()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Tests interrupt themselves and programs that they start. Where Ctrl-C was ignored (nohup, cron,
+    # background jobs), all of them would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # One server of forks for all processes that test side by side.
     if getattr(config.option, "numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
         forks.start()

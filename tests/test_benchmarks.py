@@ -1,16 +1,59 @@
-"""Nothing that the benchmarks import has gone from the package, nor what the parts of a round call."""
+"""The benchmarks load, and every command in the documentation that measures something starts."""
 
 from __future__ import annotations
 
 import importlib
+import re
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from paths import BENCHMARKS
+import forks
+from paths import BENCHMARKS, DOCS, ROOT
 from shortlist.numerics.jit import Pointer, compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
+PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
+# CPU seconds of a command: 1 where nothing is said, and never cut short where it serves.
+SECONDS = {"scale.py": 2, "serve.py": 60}
+LOADING = 1  # what a process that it starts has in addition
+# What makes a command small: the last one given counts. Options go to all programs that have them.
+OPTIONS = ("--runs=2", "--count=1", "--problems=1", "--most=1000")
+OPTIONS += ("--pages=1", "--clients=1", "--seconds=1")
+ARGUMENTS = {
+    "intake.py": ["Arrow table", "(no file)"],
+    "misspecified.py": ["2"],
+    "report.py": ["300", "5", "2", "30"],
+    "storage.py": ["--measure=memory"],
+    "study.py": ["300"],
+}
+STARTED = """
+import os, resource, runpy, signal, sys
+folder, own, started = sys.argv[1], *map(int, sys.argv[2:4])
+resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+resource.setrlimit(resource.RLIMIT_CPU, (started, started + 60))
+signal.setitimer(signal.ITIMER_PROF, own)
+del sys.argv[:4]
+sys.path.insert(0, folder)
+runpy.run_path(os.path.join(folder, sys.argv[0]), run_name="__main__")
+"""
+# How a program ends one of whose processes has spent its time.
+SPENT = re.compile(r"died with <Signals\.SIGXCPU|BrokenProcessPool")
+
+
+def commands_of(text: str) -> list[tuple[str, ...]]:
+    """The words of each ``python benchmarks/…`` in a page, from the name of the program on."""
+    joined = re.sub(r"\\\n\s*", "", text)
+    found = re.findall(r"python benchmarks/(\w+\.py[^`#\n]*)", joined)
+    return [tuple(shlex.split(each)) for each in found]
+
+
+COMMANDS = sorted({each for page in PAGES for each in commands_of(page.read_text())})
 
 
 @pytest.fixture(autouse=True)
@@ -66,3 +109,39 @@ def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> No
         engine = speed.engine_of(name, instance, as_numpy=True)
         assert not len(engine.setup.initial)
         assert engine.setup.parts["threshold"] == "frequentist"
+
+
+def test_commands_are_found_wherever_they_stand() -> None:
+    page = (
+        "| 3 s | `.venv/bin/python benchmarks/a.py --beside e7942e7` |\n"
+        'Twice (`python benchmarks/b.py small --model "two words"`), and `benchmarks/c.py`.\n'
+        "```console\npython benchmarks/d.py --only x \\\n    --only y\n"
+        "python benchmarks/e.py    # seven minutes\n```\n"
+    )
+    assert commands_of(page) == [
+        ("a.py", "--beside", "e7942e7"),
+        ("b.py", "small", "--model", "two words"),
+        ("d.py", "--only", "x", "--only", "y"),
+        ("e.py",),
+    ]
+    assert ("budget.py", "--runs", "500") in COMMANDS
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of CPU time can be set there")
+@pytest.mark.parametrize("command", COMMANDS, ids=shlex.join)
+def test_a_command_of_the_documentation_starts(command: tuple[str, ...], tmp_path: Path) -> None:
+    """With few runs. It ends well, or is still at work when its CPU time is spent."""
+    program, *words = command
+    if "--beside" in words:  # another version would have to be checked out, and takes minutes
+        place = words.index("--beside")
+        del words[place : place + 2]
+    taken = (BENCHMARKS / program).read_text()
+    words += [each for each in OPTIONS if f'"{each.partition("=")[0]}"' in taken]
+    words += ARGUMENTS.get(program, [])
+    seconds = SECONDS.get(program, 1)
+    limits = str(seconds), str(seconds + LOADING)
+    start = [*forks.python(), "-c", STARTED, str(BENCHMARKS), *limits, program, *words]
+    ended = subprocess.run(start, cwd=tmp_path, capture_output=True, text=True)
+    is_well = ended.returncode in (0, -signal.SIGPROF) or SPENT.search(ended.stderr)
+    assert is_well, ended.stdout + ended.stderr

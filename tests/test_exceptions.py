@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from paths import TESTS
 from shortlist import GIFA, MisLid, Study
 from shortlist.catalog.names import find_algorithm
 from shortlist.engine.follow import Steps
@@ -347,3 +349,14 @@ def test_a_strategy_computes_first_and_assigns_last(name: str) -> None:
         assert course.strategy.plan.tolist() == twin.strategy.plan.tolist()
         if engine.stops(course.strategy):
             break
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no signals are inherited there")
+def test_tests_that_interrupt_run_where_ctrl_c_is_ignored() -> None:
+    """As under nohup, from cron, and in background jobs."""
+    file = TESTS / "study" / "running" / "test_run.py"
+    test = f"{file}::test_what_could_not_be_told_is_written_down[Ctrl-C]"
+    pytest_alone = [sys.executable, "-m", "pytest", "-q", "-n", "0", test]
+    ignoring = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+    ended = subprocess.run([*ignoring, *pytest_alone], capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stdout

@@ -3,7 +3,7 @@ from __future__ import annotations
 import copy
 import io
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from itertools import pairwise
 from pathlib import Path
@@ -18,7 +18,7 @@ import shortlist
 from shortlist import errors
 from shortlist.report.methods import _origins
 from shortlist.study.guarantee import conditions
-from shortlist.study.journal import Ledger
+from shortlist.study.journal import Journal, Ledger
 from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
 from shortlist.study.view import more_than_needed
@@ -651,6 +651,72 @@ def test_a_study_knows_what_it_was_continued_as(tmp_path: Path) -> None:
     assert old.continuations == ["old, without features"]
     assert shortlist.Study.load(tmp_path / "s.db", "old, without features").continuations == []
     assert study().continuations == []
+
+
+def noise(trial: Trial) -> float:
+    return float(np.random.default_rng(trial.seed).standard_normal())
+
+
+def asked_seeds(study: shortlist.Study) -> list[int]:
+    return [trial.seed for trial in study.trials if trial.was_asked]
+
+
+def made_again(old: shortlist.Study) -> shortlist.Study:
+    """Another study of the same settings, the seed among them, with the results of this one."""
+    new = study(storage=old.address, name="again")
+    new.carry_over(old)
+    return new
+
+
+CONTINUED: dict[str, Callable[[shortlist.Study], shortlist.Study]] = {
+    "without features": shortlist.Study.without_features,
+    "features as a guide": shortlist.Study.with_features_as_guide,
+    "within 0.1 of linear": lambda old: old.with_misspecification(0.1),
+    "the same settings": made_again,
+}
+
+
+@pytest.mark.parametrize("is_stored", [False, True])
+@pytest.mark.parametrize("told", [0, 2])
+@pytest.mark.parametrize("name", CONTINUED)
+def test_no_seed_is_given_out_by_two_studies(
+    tmp_path: Path, name: str, told: int, is_stored: bool
+) -> None:
+    old = study(storage=tmp_path / "s.db" if is_stored else None, name="old")
+    for trial in old.ask(6)[:told]:
+        old.tell(trial, noise(trial))
+    new = CONTINUED[name](old)
+    assert [trial.seed for trial in new.trials] == [trial.seed for trial in old.trials[:told]]
+    studies = [old, new, *(make(new) for key, make in CONTINUED.items() if key != name)]
+    for each in studies:
+        each.ask(10)
+    seeds = [seed for each in studies for seed in asked_seeds(each)]
+    assert len(set(seeds)) == len(seeds) == 6 + 10 * len(studies)
+    if is_stored:
+        again = shortlist.Study.load(tmp_path / "s.db", new.name)
+        assert list(again.trials) == list(new.trials)
+
+
+def test_a_carrying_over_that_fails_leaves_the_seeds_as_they_were(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    first, second, third = (study(name=name) for name in ("first", "second", "third"))
+    first.tell(first.ask(), 0.5)
+    with monkeypatch.context() as broken:
+        broken.setattr(Journal, "_take_news", None)
+        with pytest.raises(TypeError):
+            second.carry_over(first)
+    assert second.ask().seed == third.ask().seed
+
+
+def test_results_that_two_studies_drew_with_the_same_seed_are_named() -> None:
+    first, second = study(name="first"), study(name="second")
+    for each in (first, second):
+        trial = each.ask()
+        each.tell(trial, noise(trial))
+    with pytest.warns(errors.GuaranteeInDoubt, match=r"trials 0\) had the same seed.*'first'"):
+        second.carry_over(first)
+    assert second.ask().seed not in asked_seeds(first)
 
 
 def test_arms_that_are_unknown_here_matter_only_if_they_have_results() -> None:

@@ -8,6 +8,8 @@ evaluated: the likelihood of θ is the same.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,21 +17,25 @@ from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import beyond_rank
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.budget import BudgetedOnProblem, no_guarantee
+from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 
 def no_room(study: View) -> str:
     """Why the budget, or the audit, has no room for another trial."""
-    numbers = ", ".join(str(trial.number) for trial in study.pending[:5])
-    more = ", …" if len(study.pending) > 5 else ""
+    pending: Sequence[Trial] = study.pending
+    if study.audit.is_running:  # what the rounds asked for may be open still, and is not needed
+        pending = [trial for trial in study.audit.own(study.trials) if trial.state == "pending"]
+    numbers = ", ".join(str(trial.number) for trial in pending[:5])
+    more = ", …" if len(pending) > 5 else ""
     if study.audit.is_running:
         return (
             f"the last evaluations of the audit are pending (trials {numbers}{more}): tell their "
             "results, and the study stops or says that the results contradict linear means."
         )
-    if study.pending:
+    if pending:
         return (
-            f"the last {len(study.pending):,} of the {study.budget:,} evaluations in the budget "
+            f"the last {len(pending):,} of the {study.budget:,} evaluations in the budget "
             f"are pending (trials {numbers}{more}): tell their results. A trial that you fail or "
             "cancel can be asked for again."
         )

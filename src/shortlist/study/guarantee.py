@@ -218,6 +218,18 @@ def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:
     )
 
 
+def equal_seeds(trials: Sequence[Trial], name: str) -> str:
+    """That these results have seeds which the study of this name gave out too, in words."""
+    numbers = ", ".join(str(trial.number) for trial in trials[:DIFFERENCES_SHOWN])
+    more = ", …" if len(trials) > DIFFERENCES_SHOWN else ""
+    return (
+        f"{count(len(trials), 'result')} of this study (trials {numbers}{more}) had the same seed "
+        f"as another of the study {name!r}, since both began with the same seed. If their noise "
+        "was drawn by trial.seed it is the same noise, and the guarantee does not hold: begin such "
+        "studies with different seeds."
+    )
+
+
 def out_of_order(study: View) -> bool:
     """Whether a result was processed before one that was asked for earlier."""
     taken, until = _answer(study)

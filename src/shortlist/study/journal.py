@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -60,7 +61,8 @@ ROW = (
     *("worker", "process", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
     *("opened", "closed", "key", "other_keys"),
 )
-CAUSE = slice(ROW.index("origin"), ROW.index("opened"))
+OPENED = ROW.index("opened")
+CAUSE = slice(ROW.index("origin"), OPENED)
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
@@ -82,7 +84,7 @@ class Logged(NamedTuple):
     """A change of a study that neither opened nor closed a trial.
 
     ``value`` and ``reason`` are those of a correction. When results are carried over, ``reason`` is
-    a ``Source`` as text.
+    a ``Source`` as text, and ``value`` is what the seeds of later trials are made from.
     """
 
     change: int
@@ -210,7 +212,9 @@ class Storage:
 class Ledger:
     """All trials of a study, every change to them counted.
 
-    Each trial's seed is made from the study's. The fingerprint starts from ``settings``.
+    Each trial's seed is made from the study's, or from a seed of its own once results were carried
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. The
+    fingerprint starts from ``settings``.
     """
 
     def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
@@ -221,6 +225,7 @@ class Ledger:
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
         self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
+        self._first_carrying: Logged | None = None
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
@@ -289,6 +294,8 @@ class Ledger:
         self._moves, self._resumed = moves[:moved], resumed[:times]
         self.seconds, unsettled, digest, self.changes = others
         self.has_news, self.is_rewritten = flags
+        if self._first_carrying is not None and self._first_carrying.change > self.changes:
+            self._first_carrying, self._seeds = None, (0, [])
         self._hash = digest.copy()
         known = unsettled.items()  # trials may have been added to it since
         self.unsettled = {number: trial for number, trial in known if number < trials}
@@ -312,7 +319,8 @@ class Ledger:
         number = len(self.trials)
         first, seeds = self._seeds
         if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
-            first, seeds = number, run_seeds(self._seed, SEEDS_AT_ONCE, number).tolist()
+            seed = self._seed_at(self.changes)
+            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
             self._seeds = first, seeds
         trial = make_trial(
             *(number, arm, self._names[arm], seeds[number - first]),
@@ -383,9 +391,25 @@ class Ledger:
         self._apply(event)
         return event
 
-    def note_source(self, source: Source, at: float, worker: str) -> Logged:
-        """Keep from which study results are carried over."""
-        return self._log("carried", NO_ARM, at, worker, None, source.written)
+    def note_source(self, source: Source, own_mark: str, at: float, worker: str) -> Logged:
+        """Keep from which study results are carried over, and a seed for the trials from here on."""
+        words = "\n".join([own_mark, source.mark, self.fingerprint]).encode()
+        digest = hashlib.blake2b(words, digest_size=6).digest()
+        seed = float(int.from_bytes(digest, "big"))  # exact: it has 48 bits
+        event = self._log("carried", NO_ARM, at, worker, seed, source.written)
+        self._follow_carrying(event)
+        return event
+
+    def _follow_carrying(self, event: Logged) -> None:
+        if event.kind == "carried" and self._first_carrying is None:
+            self._first_carrying, self._seeds = event, (0, [])
+
+    def _seed_at(self, change: int) -> int:
+        """What the seeds of trials are made from that are opened by this change."""
+        carrying = self._first_carrying
+        if carrying is None or carrying.value is None or change < carrying.change:
+            return self._seed
+        return int(carrying.value)
 
     def _apply(self, event: Logged) -> None:
         """Give a trial the value of a correction."""
@@ -456,6 +480,8 @@ class Ledger:
     def take_over(self, rows: Sequence[Row], events: Sequence[Logged], changes: int) -> None:
         """Enter what others did since: the trials they changed, by number, and events."""
         try:
+            for event in events:
+                self._follow_carrying(event)
             touched = self._enter_rows(rows)
             records = self._records(self.changes, changes, touched, events)
             self._recount(touched, self.changes)
@@ -473,10 +499,11 @@ class Ledger:
         self.has_news = True
 
     def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
-        known = len(self.trials)
-        added = sum(row[0] >= known for row in rows)
-        seeds = run_seeds(self._seed, added, known).tolist()
-        touched = []
+        seeds: list[int] = []
+        opened = [row[OPENED] for row in rows if row[0] >= len(self.trials)]
+        for seed, changes in groupby(opened, self._seed_at):
+            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        known, touched = len(self.trials), []
         for row in rows:
             number, arm = row[0], row[1]
             if number > len(self.trials) or not 0 <= arm < len(self._names):
@@ -1101,8 +1128,11 @@ class Journal:
                 for each in trial.later_corrections(copy) if is_copy else ():
                     right = each.value, each.reason
                     transaction.note(ledger.correct(copy, *right, transaction.now, worker()))
-            if ledger.changes > before:
-                transaction.note(ledger.note_source(source, transaction.now, worker()))
+            noted_before = on_one_line(source.mark) in [each.mark for each in ledger.sources]
+            # Also if nothing was copied: trials that are open there must have other seeds here.
+            if ledger.changes > before or not noted_before:
+                noted = ledger.note_source(source, own_mark, transaction.now, worker())
+                transaction.note(noted)
             return told
 
         return self.change(act)

@@ -38,7 +38,7 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee import assurance, differences, ending
+from shortlist.study.guarantee import assurance, differences, ending, equal_seeds
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
@@ -392,7 +392,8 @@ class Study(View):
         by name. Trials keep their numbers if this study has none yet; ``trial.carried_from`` says
         which trial one is a copy of. Carrying over again adds only what is new there: results,
         failures and corrections. A warning lists copies that were corrected to a different value
-        here.
+        here. Another one lists results that this study asked for before with seeds that the other
+        study gave out too; later trials have seeds of their own.
 
         Returns the copies of all results there, in the order in which they were processed.
 
@@ -431,7 +432,16 @@ class Study(View):
         self._warn()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
+        if equal := self._with_equal_seeds(other):
+            warn_caller(GuaranteeInDoubt(equal_seeds(equal, other.name)))
         return told
+
+    def _with_equal_seeds(self, other: Study) -> list[Trial]:
+        """The results asked for here whose seed a different evaluation there has too."""
+        here, _ = self._journal.ledger.copies_of(other.taken, other.mark, self.mark)
+        asked = {trial.seed: trial for trial in self.taken if trial.was_asked}
+        pairs = [(asked.get(there.seed), there) for there in other.taken if there.was_asked]
+        return [own for own, there in pairs if own and own is not here.get(there.number)]
 
     def differing(self, other: Study) -> list[tuple[Trial, Trial]]:
         """The results carried over from another study whose values now differ from those there.

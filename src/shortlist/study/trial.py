@@ -168,6 +168,11 @@ class Trial(_Fields):
         return self.key if self.cause.origin == "carried" else None
 
     @property
+    def was_asked(self) -> bool:
+        """Whether this study gave it out to be evaluated."""
+        return self.cause.origin not in ("unasked", "carried")
+
+    @property
     def first_value(self) -> float | None:
         """What was told, before any correction."""
         return self.corrections[0].was if self.corrections else self.value

@@ -479,6 +479,21 @@ def test_an_audit_does_not_wait_for_a_round_that_nobody_evaluates_any_more():
     assert study.done
 
 
+def test_open_trials_of_rounds_are_not_called_the_audit_s():
+    study, measure = study_of(LINE)
+    left = []
+    while study.stage != "audit":
+        first, *left = study.ask(3)
+        study.tell(first, measure(first))
+    own = study.ask(2)
+    study.tell_many([(trial, measure(trial)) for trial in study.ask(50)])
+    assert all(trial.state == "pending" for trial in left)
+    with pytest.raises(shortlist.errors.BudgetSpent) as refused:
+        study.ask()
+    numbers = ", ".join(str(trial.number) for trial in own)
+    assert f"of the audit are pending (trials {numbers}): tell" in str(refused.value)
+
+
 def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1, storage=tmp_path / "s.db", name="dose")
     free = study.without_features()

@@ -166,7 +166,7 @@ class Audit:
             return []
         # A failure is not asked for again: it might fail for ever. Nor is an arm that failed too
         # often: whatever is told later, that stays so, as the verdict does.
-        own = self._own(trials)
+        own = self.own(trials)
         made = Counter(trial.arm for trial in own if trial.state != "cancelled")
         failed = Counter(trial.arm for trial in own if trial.state == "failed")
         missing = []
@@ -177,7 +177,7 @@ class Audit:
                 missing.append(arm)
         return missing
 
-    def _own(self, trials: Sequence[Trial]) -> list[Trial]:
+    def own(self, trials: Sequence[Trial]) -> list[Trial]:
         """Those of the trials that belong to the present audit."""
         first = bisect_right(trials, self._since, key=attrgetter("opened"))
         return [trial for trial in trials[first:] if trial.cause.origin == "audit"]
@@ -188,7 +188,7 @@ class Audit:
             self.probes = self.probes[:0]  # all asked for: no need to look again
         if not self.is_running or self.rejection is not None:
             return
-        own = self._own(trials)
+        own = self.own(trials)
         if any(trial.state == "pending" for trial in own) or self.missing(trials):
             return
         self.results = [trial for trial in own if trial.state == "told"]
