@@ -100,7 +100,7 @@ def test_help_is_complete_and_fits_80_columns(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("TERMINAL_WIDTH", "80")
-    assert len(COMMANDS) == 16
+    assert len(COMMANDS) == 17
     said = run(command, "--help").stdout
     assert f"Usage: shortlist {command}" in said
     assert ("--json" in said) != (command == "serve")

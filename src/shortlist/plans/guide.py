@@ -433,6 +433,8 @@ class GuidedStrategy(GuessAndVerify):
         super().__init__(problem)
         self.cost = 1e6 + 100.0 * min(arms, ALL_ROWS) * arms + 100.0 * arms * rank**2
         self.cost += MODEL_COST if model is not None else 0.0
+        # ρ is that of one result, not of those that happen to come first: then any past will do.
+        self._arms = ArmEvidence(np.zeros(arms), np.zeros(arms), 1.0 / problem.noise_of_arms)
         if past is not None:
             self._begin_with(*past)
 
@@ -445,7 +447,6 @@ class GuidedStrategy(GuessAndVerify):
         noise = self._problem.noise_of_arms
         self._pulls, self._sums, self.inside = pulls, sums, inside
         self._whole = self._means.fit(pulls, sums)
-        # Whatever chose the arms: ρ is that of one result, not of those that happen to be there.
         self._arms = ArmEvidence(pulls / noise, sums / noise, 1.0 / noise)
         guess = self._guess = self.guess(pulls, sums, self._whole)
         tables = self._tables.with_rows(
@@ -595,7 +596,7 @@ def expected_verification(
     --------
     >>> inside = np.array([True, False, False])
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
-    12
+    11
     """
     candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]

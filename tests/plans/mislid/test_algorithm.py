@@ -199,7 +199,9 @@ def test_the_stop_is_where_the_gap_of_its_pair_ends(stop: Any) -> None:
 def test_guarantee_and_reports_name_c() -> None:
     study = begin()
     words = study.bound.guarantee()
-    assert words.startswith("Proven: with probability at least 0.95")
+    assert words.startswith(
+        "Proven if the means are within c = 0.15 of linear in the features: with"
+    )
     assert "no mean is further than c = 0.15 from linear in the features" in words
     assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
     assert dict(specification(study))["Misspecification, c"] == "0.15"

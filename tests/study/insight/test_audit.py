@@ -64,7 +64,7 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert study.shortlist.audited == 20
     assert study.shortlist.evaluations == study.evaluations == study.answered_at + 20
     words = study.shortlist.guarantee
-    assert words.startswith("Proven: ")
+    assert words.startswith("Proven if the means are linear in the features: ")
     assert "tested by 20 fresh evaluations of 20 arms at the stop (level 1 %" in words
     assert "would have been found with probability 0.9" in words
     seen = f"including them, {int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
@@ -237,7 +237,7 @@ def test_without_an_audit_linearity_is_called_assumed_and_not_tested():
     study = finished(BELL, audit=False)
     assert study.done
     words = study.shortlist.guarantee
-    assert words.startswith("Proven if the means are linear, which is untested: ")
+    assert words.startswith("Proven if the means are linear in the features, which is untested: ")
     assert "was assumed, not tested (audit=False); 6 of 60 arms were evaluated" in words
     assert assurance(study).level == "plain"
     assert study.shortlist.audited == 0
@@ -367,7 +367,9 @@ def test_all_evaluations_of_the_audit_failing_leaves_linearity_untested():
     for trial in study.ask(20):
         study.fail(trial, "no substance left")
     assert study.done
-    assert study.shortlist.guarantee.startswith("Proven if the means are linear, which is untested")
+    assert study.shortlist.guarantee.startswith(
+        "Proven if the means are linear in the features, which is untested"
+    )
 
 
 def test_an_audit_that_could_not_have_found_anything_is_no_test():
@@ -377,7 +379,8 @@ def test_an_audit_that_could_not_have_found_anything_is_no_test():
     study = finished(means, features=features, m=2, sigma=0.5, epsilon=2.0, algorithm="m-LinGapE")
     verdict = study.audit.verdict
     untested = verdict.detectable == (math.inf, math.inf)
-    start = "Proven if the means are linear, which is untested" if untested else "Proven: "
+    start = "Proven if the means are linear in the features"
+    start += ", which is untested" if untested else ": "
     assert study.shortlist.guarantee.startswith(start)
     assert ("could not have shown a misfit" in study.shortlist.guarantee) == untested
 

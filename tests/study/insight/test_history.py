@@ -75,6 +75,7 @@ def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @pytest.mark.parametrize("algorithm", [ONCE, "LUCB both", "LinGIFA", ALGORITHMS[-1]], ids=name_of)
 @pytest.mark.parametrize("seed", range(4))
 def test_failures_batches_late_and_unasked_results_and_reopenings(

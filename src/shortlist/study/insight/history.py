@@ -225,9 +225,9 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
         return set()
     if study.budget is not None:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
-    opening, _ = study.bound.engine.initial_pulls(study.model.posterior)
+    opening, _ = study.model.first_bound.engine.initial_pulls(study.model.posterior)
     first = aside = study.model.posterior.aside
-    if study.bound.engine.setup.has_pilot and not aside:
+    if study.model.first_bound.engine.setup.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)
     for arm, pulls in zip(*np.unique(opening, return_counts=True), strict=True):
