@@ -3,7 +3,8 @@
 ``python benchmarks/guide.py`` runs each algorithm 10 times on every truth of ``linearity.py``. A run
 is cut at 200,000 evaluations. ``--model forest`` adds a random forest (scikit-learn), ``--model
 "Gaussian process"`` a Gaussian process, and ``--model random`` predictions drawn at random.
-``--linear`` runs instances of ``make bench-samples`` instead, where features could be relied on.
+``--linear`` runs linear truths instead, where features could be relied on: five of ``make
+bench-samples`` and four that are drawn here.
 """
 
 from __future__ import annotations
@@ -89,19 +90,45 @@ def one_truth(name: str, runs: int, seed: int, models: list[str]) -> str:
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def drawn(K: int, N: int, m: int) -> tuple[str, shortlist.instances.Instance]:
+    """A linear truth with an intercept, the first drawn with a gap of .12 to .7 σ at the boundary."""
+    for number in range(1000):
+        draw = np.random.default_rng([number, K])
+        features = np.column_stack([np.ones(K), draw.standard_normal((K, N - 1))])
+        means = features @ (draw.standard_normal(N) / np.sqrt(N))
+        ranked = np.sort(means)[::-1]
+        if 0.06 < ranked[m - 1] - ranked[m] < 0.35:
+            break
+    instance = shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
+    return f"drawn, K = {K}, N = {N}, m = {m}", instance
+
+
+def linear_instances() -> dict[str, shortlist.instances.Instance]:
+    """Instances whose means are linear in the features."""
+    sizes = ((20, 4, 3), (100, 5, 5), (300, 8, 5), (150, 3, 2))
+    return {entry.label: entry.instance for entry in suite()[3:8]} | dict(
+        drawn(*size) for size in sizes
+    )
+
+
 def where_they_hold(runs: int, seed: int) -> None:
     """A line for every linear instance: relying on the features, guided by them, without them."""
     print("| instance | relied on | guided | own results | Racing (paired) |\n" + "|---" * 5 + "|")
-    for entry in suite()[3:8]:
-        problem = entry.instance.problem(0.05, 0.0, None)
+    ratios = []
+    for label, instance in linear_instances().items():
+        problem = instance.problem(0.05, 0.0, None)
         compared = [recommended(problem), shortlist.Guided(), *reversed(RIVALS)]
-        means = [
-            shortlist.compare(each, entry.instance, runs=runs, seed=seed, progress=False).frame
+        frames = [
+            shortlist.compare(each, instance, runs=runs, seed=seed, progress=False).frame
             for each in compared
         ]
-        wrong = sum(int((~frame["correct"]).sum()) for frame in means)
-        cells = " | ".join(f"{frame['samples'].mean():,.0f}" for frame in means)
-        print(f"| {entry.label} | {cells} |" + (f" {wrong} wrong" if wrong else ""), flush=True)
+        wrong = sum(int((~frame["correct"]).sum()) for frame in frames)
+        means = [float(frame["samples"].mean()) for frame in frames]
+        cells = " | ".join(f"{mean:,.0f}" for mean in means)
+        ratios.append(means[1] / means[2])
+        print(f"| {label} | {cells} |" + (f" {wrong} wrong" if wrong else ""), flush=True)
+    middle = np.exp(np.mean(np.log(ratios)))
+    print(f"guided over own results: {middle:.2f} in the geometric mean, {max(ratios):.2f} at most")
 
 
 def main() -> None:
