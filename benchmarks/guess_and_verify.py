@@ -16,11 +16,13 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 
 import shortlist
+from shortlist.arrays import Integers, Reals
 from shortlist.catalog.names import ALGORITHMS, Algorithm
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.plans.algorithm import Planned
@@ -199,7 +201,7 @@ MOST = 1500  # pulls of a run; one that needs more has not erred
 class Certain(GuessAndVerify):
     """Guesses the second arm from the start, and is certain of it."""
 
-    def guess(self, whole: Fit) -> Fit:
+    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
         """Whatever the results are."""
         return OwnFit(np.array([0.0, 1.0, -1.0]), np.full(3, 1e-9))
 
@@ -217,18 +219,24 @@ class Liar:
 
 
 FEATURES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
+# Results and sums so far, and the list: the second arm, which is not the best.
+LUCKY = np.full(3, 4), np.array([0.0, 2.0, -4.0]), np.arange(3) == 1
+
+
+def guided(problem: ReducedProblem, **given: Any) -> GuidedStrategy:
+    """The strategy on three arms of one feature and a constant."""
+    return GuidedStrategy(problem._replace(features=FEATURES), features=FEATURES, **given)
+
+
 WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
     "as it is": GuessAndVerify,
     "one naming, all of δ": partial(GuessAndVerify, shares=(1.0,)),
     "three namings, no fall-back": partial(GuessAndVerify, shares=(0.4, 0.3, 0.3)),
     "the fall-back alone": partial(GuessAndVerify, shares=()),
     "the wrong set named at once, all of δ": partial(Certain, shares=(1.0,)),
-    "guided by least squares": partial(
-        GuidedStrategy, features=FEATURES, reduced=FEATURES, model=None
-    ),
-    "guided by a model that lies": partial(
-        GuidedStrategy, features=FEATURES, reduced=FEATURES, model=Liar()
-    ),
+    "guided by least squares": partial(guided, model=None),
+    "guided by a model that lies": partial(guided, model=Liar()),
+    "verified after a list whose wrong arm was lucky": partial(guided, model=None, past=LUCKY),
 }
 # Two values, 1 apart: the lower one, and how often the upper one comes for the first arm.
 TWO_VALUES = {"±σ": (-0.5, 0.5), "coins, 30 %": (0.0, 0.3), "coins, 10 %": (0.0, 0.1)}

@@ -457,6 +457,19 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(kind: str, lies: bool
         assert passed.any()
 
 
+def test_no_pair_passes_without_a_gap_however_odd_the_results() -> None:
+    """Results that change from plan to plan are predicted better than any one mean would."""
+    problem = ReducedProblem(np.eye(2), 1, 0.1, 0.05, 0.0)
+    pulls = np.full(2, 10)
+    plans = []
+    for sign in (1.0, -1.0) * 5:
+        means = np.array([-0.1, 0.1]) + 2.0 * sign
+        plans.append((pulls, pulls * means, means, np.full(2, 1e-4)))
+    found = evidence_of(problem, plans)
+    assert found.price[0, 1] == 0.0
+    assert found.largest[0, 1] <= 0.0
+
+
 def test_rows_may_be_added_later() -> None:
     problem = ReducedProblem(np.eye(3), 1, 0.5, 0.05, 0.0)
     pulls, sums = np.array([3, 2, 1]), np.array([4.0, 1.0, -1.0])

@@ -202,7 +202,30 @@ def test_the_past_of_a_verified_study_can_be_read() -> None:
     assert (study.all_steps().kinds == VERIFY).sum() == 1
     assert study.model.verified_from == before
     assert all(study.why(trial).words for trial in study.trials)
-    assert study.remaining().expected == 0
+    assert study.remaining().high == 0
+
+
+def test_features_that_cannot_express_a_constant() -> None:
+    """The results so far may span the features, but not a constant as well."""
+    rng = np.random.default_rng(3)
+    features = rng.normal(size=(12, 2))
+    means = features @ [1.0, -0.5]
+    for seed in range(6):
+        study = begin(features, algorithm="m-LinGapE", m=1, audit=False, seed=seed)
+        stop(study, means)
+        study.verify()
+        stop(study, means)
+        assert study.shortlist.guarantee.startswith("Proven:")
+        assert is_right(study, means)
+
+
+def test_between_a_pilot_and_what_follows_it_there_is_nothing_to_verify() -> None:
+    study = begin(threshold="pilot")
+    while study.stage != "pulls after the pilot":
+        trial = study.ask()
+        study.tell(trial, result(trial))
+    with pytest.raises(errors.InvalidInput, match="initial pulls are not all in"):
+        study.verify()
 
 
 def test_twice_is_once() -> None:
@@ -225,6 +248,7 @@ def test_open_trials_may_be_told_later() -> None:
     stop(study)
     assert study.done
     assert is_right(study, LINE)
+    assert "Open when the verification began, and told later: 5." in study.shortlist.guarantee
 
 
 def test_a_correction_takes_all_results_in_again() -> None:

@@ -10,7 +10,9 @@ exceeds 1/δ with a probability of δ at most (Ville), which is to say (Robbins 
     |μ_a − M/I| ≤ σC/√I,   C² = (1 + ρ/I)(2 ln(1/δ) + ln(1 + I/ρ)),
 
 with a probability of at least 1 − δ, for each arm by itself. ρ is the information of the first plan
-that tells of the arm.
+that tells of the arm. By an arm's own results the same holds one result at a time, whatever decides
+which arm comes next, if ρ is a constant: where results were there before the plans, it is that of one
+result.
 """
 
 from __future__ import annotations

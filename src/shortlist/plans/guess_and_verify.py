@@ -17,7 +17,8 @@ half-normal λ of variance 1/(σ²ρ),
 with ρ chosen at t₁. It ever reaches 1/share with a probability of at most the share (Ville). The
 pair passes when it does.
 
-**The shares.** Of δ, 0.04 goes to the pairs themselves, on all results, each with 1/(m(K − m)) of that:
+**The shares.** Of δ, 0.04 goes to the pairs themselves, on all results (after ``Study.verify``: all
+since then), each with 1/(m(K − m)) of that:
 it names nothing, and a pair passes by it too. The rest is for at most three times of naming.
 At each, draws from the posterior of a flat prior vote: for the arms thought to be best where these
 are right within ε, else for the m best of the draw. A set's share of δ is in proportion to its
@@ -245,7 +246,7 @@ class Tables:
     rows : array of int
         The arms b of the tables' rows, in order.
     fall_back : PairEvidence
-        From the first result on, or from when the arm b got its row.
+        From the first plan on, or from when the arm b got its row.
     level : float
         ln of what the fall-back's E must reach.
     namings : tuple of Naming
@@ -377,8 +378,8 @@ class GuessAndVerify(Strategy):
         """What the guess is made from: all results as they are, or a model of them."""
         return whole
 
-    def evidence(self, tables: Tables, guess: Fit, risk: float) -> Evidence:
-        """Nothing yet, for sets that are named now; ρ suits a set of this risk."""
+    def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
+        """Nothing yet, for sets that are named now; it suits these arms, with this risk."""
         problem = self._problem
         gaps = np.abs(guess.means[tables.rows, None] - guess.means) + problem.epsilon
         errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
@@ -509,7 +510,7 @@ class GuessAndVerify(Strategy):
             np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
         )
         tables = tables.with_rows(arms)
-        named = Naming(self.evidence(tables, guess, risks[key]), risks)
+        named = Naming(self.evidence(tables, guess, inside, risks[key]), risks)
         return replace(tables, namings=(*tables.namings, named))
 
     def _needs(self, pairs: OpenPairs, squared: Any, width: float = HALF_WIDTH) -> Reals:

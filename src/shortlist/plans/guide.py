@@ -1,10 +1,10 @@
-"""Features as a guide: a model of the features helps to guess, and has no part in the proof.
+"""Features as a guide: a model of the features guesses and predicts, and the proof assumes nothing of it.
 
 The guess of guess-and-verify may come from anywhere. Here it comes from a model of the features:
 by default least squares with departures, whose size the results decide (``nearly_linear``), else a
-model of the user's. The verification uses each arm's own results alone, as without features. So the
-guarantee assumes nothing about how the means depend on the features: a bad model costs evaluations,
-never the guarantee.
+model of the user's. The verification tests each arm's own results, and holds whatever was guessed and
+predicted before them. So the guarantee assumes nothing about how the means depend on the features: a
+bad model costs evaluations, never the guarantee. The proof is in docs/features-as-a-guide.md.
 
 ``Study.verify`` begins with the results of a study that relied on the features: they guide, the list
 is named, and results after that verify it.
@@ -40,12 +40,14 @@ from shortlist.plans.guess_and_verify import (
     ALL_ROWS,
     HALF_WIDTH,
     NAMED_SETS,
+    PRIOR,
     SHARES,
     Evidence,
     GuessAndVerify,
     OpenPairs,
     PlanResults,
     Tables,
+    squared_threshold,
 )
 from shortlist.plans.means import Fit, Means, OwnFit, OwnMeans
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
@@ -62,6 +64,7 @@ LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
     0.9,
     0.8,
 )  # as ``LIKELY``, where the means seem to be linear
+PAIRED_PRICE = 0.9  # what the mixture of ``PairEvidence`` costs, in ln E
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
 OVERSHOOT = 1.2  # by which verifying takes longer than the mean growth of ln E says: measured
@@ -71,7 +74,7 @@ ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
     f"{GIVEN}; nothing is assumed about how the means depend on the features",
-    NAMED_SETS.source,
+    NAMED_SETS.source.replace("guess-and-verify.md", "features-as-a-guide.md"),
     coverage=NAMED_SETS.coverage,
 )
 
@@ -272,16 +275,18 @@ class PredictedEvidence:
     """Evidence by how well results were predicted, since sets were named.
 
     Before each plan every arm has a normal prediction π_a of its mean. Let m_a be the product, over
-    the plans, of the density of the arm's results if its mean is drawn from π_a, and L_a(x) their
-    density if it is x. At the true means m_b m_c/(L_b(μ_b) L_c(μ_c)) is a supermartingale: given what
-    came before, each factor is a mixture of exp(((ν − μ)(y − μ) − (ν − μ)²/2)/σ²) over ν. So its least value
-    over all means with μ_b ≤ μ_c − ε,
+    the plans, of the density that the arm's results would have if the noise were normal and the mean
+    drawn from π_a, and L_a(x) their density if it were x. At the true means m_b m_c/(L_b(μ_b) L_c(μ_c))
+    is a supermartingale for any sub-Gaussian noise: given what came before, a result y multiplies it by
+    exp(((ν − μ)(y − μ) − (ν − μ)²/2)/σ²), mixed over ν. So its least value over all means with
+    μ_b ≤ μ_c − ε,
 
         ln E = (ȳ_b − ȳ_c + ε)₊²/(2(σ_b²/n_b + σ_c²/n_c)) − p_b − p_c,   p_a = ln L_a(ȳ_a) − ln m_a,
 
     ever reaches 1/share with a probability of at most the share, if such means are the true ones.
-    n_a and ȳ_a are of all results of the arm since the naming, whichever plans they came from. p_a is
-    the price of not having known the mean: small where the predictions were good.
+    n_a and ȳ_a are of all results in plans made since the naming, whichever plans they came from. p_a is
+    the price of not having known the mean: small where the predictions were good. Where p_b + p_c is
+    negative it is taken for 0, which lowers E: no pair passes without a gap.
 
     Attributes
     ----------
@@ -380,7 +385,7 @@ class PredictedEvidence:
     def price(self) -> Reals:
         """p_b + p_c."""
         own = 0.5 * self.sums**2 / (np.maximum(self.pulls, 1) * self.variance) - self.log_ratio
-        return np.asarray(own[self.rows, None] + own)
+        return np.maximum(own[self.rows, None] + own, 0.0)
 
     @cached_property
     def log_evidence(self) -> Reals:
@@ -428,6 +433,7 @@ class GuidedStrategy(GuessAndVerify):
     ) -> None:
         self._features, self._model = features, model
         self._basis = with_intercept(problem.features)
+        self._bare = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
         arms, rank = self._basis.shape
         self._is_few = model is None and rank < FEW * arms
         super().__init__(problem)
@@ -463,9 +469,12 @@ class GuidedStrategy(GuessAndVerify):
     def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
         """What the model makes of all results."""
         sigma = self._problem.sigma
-        if self._model is None:
-            return nearly_linear(self._basis, pulls, sums, self._problem.noise_of_arms, sigma)
         seen = pulls > 0
+        if self._model is None:
+            # Results of a study that relied on the features span them, but perhaps not a constant too.
+            spans = np.linalg.matrix_rank(self._basis[seen]) == self._basis.shape[1]
+            basis = self._basis if spans else self._bare
+            return nearly_linear(basis, pulls, sums, self._problem.noise_of_arms, sigma)
         means, own = whole.means, whole.own_variances
         predictions = predicted(self._model, self._features[seen], means[seen])
         known, variances = combined(means[seen], sigma**2 * own[seen], predictions)
@@ -473,11 +482,20 @@ class GuidedStrategy(GuessAndVerify):
         means[seen], own[seen] = known, variances / sigma**2
         return OwnFit(means, own)
 
-    def evidence(self, tables: Tables, guess: Fit, risk: float) -> Evidence:
-        """By predictions where the means seem to be linear."""
-        if _seems_linear(guess):
-            return PredictedEvidence.none(tables.rows, guess, self._problem)
-        return super().evidence(tables, guess, risk)
+    def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
+        """By predictions where the means seem to be linear, unless the price would be too high."""
+        paired = super().evidence(tables, guess, inside, risk)
+        if not _seems_linear(guess):
+            return paired
+        b, c, squares = (each[0] for each in hardest_pairs(guess, inside, self._problem))
+        # As many results as tell these two apart, and what is predicted of each until then. Results of
+        # other arms improve the predictions meanwhile: half of the price is expected.
+        squared = squared_threshold(-math.log(risk), 1.0 / PRIOR) * self._problem.sigma**2
+        pulls, spread = 2.0 * squared * squares, guess.own_variances / self._problem.noise_of_arms
+        price = 0.25 * math.log1p(pulls * spread[b]) + 0.25 * math.log1p(pulls * spread[c])
+        if price > PAIRED_PRICE:
+            return paired
+        return PredictedEvidence.none(tables.rows, guess, self._problem)
 
     def likely(self, guess: Fit, times: int) -> float:
         """More where the means seem to be linear: guessing is cheap then."""

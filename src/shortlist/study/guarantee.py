@@ -142,6 +142,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
     unasked = sum(trial.cause.origin == "unasked" for trial in taken)
     carried = sum(trial.cause.origin == "carried" for trial in taken)
     corrected = sum(bool(trial.corrections) for trial in taken)
+    waited = len(study.open_at_verification)
     lost = sum(
         trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
         for trial in study.trials
@@ -152,13 +153,15 @@ def conditions(study: View) -> list[tuple[str, str]]:
         "its value.",
         ("Unrequested data", unasked): "Results told without having been asked for: "
         f"{unasked:,}. Whether and when they were told did not depend on their values.",
+        ("Open trials", waited): "Open when the verification began, and told later: "
+        f"{waited:,}. When it began did not depend on their results.",
         ("Carried over", carried): f"Results carried over from an earlier study: {carried:,}, all "
         "that it had, each arm's in the order in which they came. It is assumed that an arm's "
         "result does not depend on which study asks for it."
         + "".join(f" {source.words}" for source in study.sources),
         ("Corrections", corrected): f"Results corrected after they had been told: {corrected:,}. "
         "The values now are those that were measured, and a result would have been corrected "
-        "whatever its right value was.",
+        "whatever its right value was and whatever came later.",
         ("Failures", lost): f"Failed or cancelled: {lost:,}; no value was made up for these. "
         "Whether an evaluation fails does not depend on the value that it would have had."
         + _ended_by_failures(study, until),

@@ -255,6 +255,11 @@ class Ledger:
         read = [Source.read(each.reason or "") for each in self._events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
 
+    def open_at_verification(self) -> list[Trial]:
+        """The trials that were open when the verification began, and were told later."""
+        began = next((each.change for each in self._events if each.kind == "verifying"), NEVER)
+        return [t for t in self.taken if t.opened < began < (t.closed or 0)]
+
     @property
     def fingerprint(self) -> str:
         """A digest of the settings and of every change so far."""

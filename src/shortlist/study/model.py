@@ -98,7 +98,7 @@ class Model:
 
     def _verify(self) -> None:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
-        if self.decided is None or self.verifies:  # as after a correction of an early result
+        if not self.initialized or self.verifies:  # as after a correction of an early result
             return
         state = self.posterior.state
         past = state.pulls.copy(), state.sums.copy(), self.round.inside.copy()

@@ -811,11 +811,15 @@ class Study(View):
     def verify(self) -> None:
         """Go on until the answer is proven without the assumption that the means are linear.
 
-        The list so far is named, and each arm's own later results test it; all earlier results
-        guide. If they show that the list is wrong, another one is named. The answer is then proven
-        whatever the means are, with a δ of its own: ``trust="guide"`` does so from the start. It
-        cannot be undone, and calling it again changes nothing. ``study.shortlist.guarantee`` says
-        about how many evaluations it takes.
+        The list so far is named once it is likely, and each arm's own later results test it; all
+        earlier results guide. If they show that the list is wrong, another one is named, three at
+        most. The answer is then proven whatever the means are, with a δ of its own: that a first
+        answer or a second one is wrong has probability 2δ at most. ``trust="guide"`` does so from
+        the start. It cannot be undone, and calling it again changes nothing.
+        ``study.shortlist.guarantee`` says about how many evaluations it takes.
+
+        Tell all results that are known first: of trials that are open now, no result may have a
+        part in when this is called.
 
         Examples
         --------

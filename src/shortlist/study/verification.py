@@ -41,7 +41,7 @@ def cannot_verify(study: View) -> str:
             f"every arm has to be evaluated to verify a list, and with more than {MOST_ARMS:,} arms "
             f"(here {study.problem.arms:,}) that is not done: leave out arms that are known to be bad."
         )
-    if study.problem.noise.awaits_estimate or study.model.decided is None:
+    if study.problem.noise.awaits_estimate or not study.model.initialized:
         return (
             "the initial pulls are not all in, so there is no list to verify yet: go on asking and "
             "telling. To rely on the arms' own results from the start, begin a study with "

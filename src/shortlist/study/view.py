@@ -106,6 +106,11 @@ class View:
         return list(self._journal.ledger.set_aside.values())
 
     @property
+    def open_at_verification(self) -> list[Trial]:
+        """The trials that were open when the verification began, and were told later."""
+        return self._journal.ledger.open_at_verification()
+
+    @property
     def sources(self) -> list[Source]:
         """The studies from which results were carried over to this one."""
         return self._journal.ledger.sources
