@@ -59,7 +59,7 @@ FOLDS = 5
 MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
 DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 DEPARTING = 0.5  # of the variance of a gap: with more, plans by the features say too little
-FEW = 0.5  # of the arms: with fewer dimensions the first plan need not contain every arm
+FEW = 0.5  # of the arms: with more dimensions a line says too little, and own averages guess
 LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
     0.9,
     0.8,
@@ -436,6 +436,9 @@ class GuidedStrategy(GuessAndVerify):
         self._bare = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
         arms, rank = self._basis.shape
         self._is_few = model is None and rank < FEW * arms
+        # With half as many dimensions as arms a line says too little to guess by; but
+        # arms without a result of their own can only be guessed by it.
+        self._asks_model = model is not None or self._is_few or past is not None
         super().__init__(problem)
         self.cost = 1e6 + 100.0 * min(arms, ALL_ROWS) * arms + 100.0 * arms * rank**2
         self.cost += MODEL_COST if model is not None else 0.0
@@ -469,6 +472,8 @@ class GuidedStrategy(GuessAndVerify):
     def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
         """What the model makes of all results."""
         sigma = self._problem.sigma
+        if not self._asks_model:
+            return whole
         seen = pulls > 0
         if self._model is None:
             # Results of a study that relied on the features span them, but perhaps not a constant too.
