@@ -67,7 +67,7 @@ LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
 PAIRED_PRICE = 0.9  # what the mixture of ``PairEvidence`` costs, in ln E
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
-OVERSHOOT = 1.2  # by which verifying takes longer than the mean growth of ln E says: measured
+OVERSHOOT = 1.6  # by which verifying takes longer than the mean growth of ln E says: measured
 GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 
 ANY_MEANS = StrategyThreshold(
@@ -619,7 +619,7 @@ def expected_verification(
     --------
     >>> inside = np.array([True, False, False])
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
-    11
+    14
     """
     candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
