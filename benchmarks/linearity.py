@@ -184,7 +184,7 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
 
 
 def curved(seeds: int, wanted: list[str]) -> None:
-    print(f"{seeds} studies of each truth; 'silent': a wrong list that is called proven")
+    print(f"{seeds} studies of each truth; 'silent': a wrong list, and nothing was said")
     print(
         f"{'truth':26}{'K':>5}{'misfit/σ':>9}{'right':>7}{'warned':>7}{'silent':>7}{'evaluations':>12}"
         "  of those silent: misfit rms and largest, beside what was stated to be found"
