@@ -444,6 +444,7 @@ class GuidedStrategy(GuessAndVerify):
         self.cost += MODEL_COST if model is not None else 0.0
         # ρ is that of one result, not of those that happen to come first: then any past will do.
         self._arms = ArmEvidence(np.zeros(arms), np.zeros(arms), 1.0 / problem.noise_of_arms)
+        self._named_at = 0  # results so far when sets were last named, for projections only
         if past is not None:
             self._begin_with(*past)
 
@@ -464,6 +465,7 @@ class GuidedStrategy(GuessAndVerify):
         pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
         rng = np.random.default_rng(int(pulls.sum()))
         self._tables = self._name(tables, guess, inside, pairs, rng)
+        self._named_at = int(pulls.sum())
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
         self.plan, self._weights = self._next_plan(
             self._tables, guess, inside, pairs, float(pulls.sum())
@@ -490,6 +492,7 @@ class GuidedStrategy(GuessAndVerify):
     def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
         """By predictions where the means seem to be linear, unless the price would be too high."""
         paired = super().evidence(tables, guess, inside, risk)
+        self._named_at = int(self._pulls.sum() + self.plan.sum())
         if not _seems_linear(guess):
             return paired
         b, c, squares = (each[0] for each in hardest_pairs(guess, inside, self._problem))
@@ -549,6 +552,24 @@ class GuidedStrategy(GuessAndVerify):
             np.where(seen, self._whole.means, self._guess.means),
             np.where(seen, self._whole.own_variances, self._guess.own_variances),
         )
+
+    @property
+    def has_guess(self) -> bool:
+        """Whether there is anything to guess by: not before the first plan is in."""
+        return self._guess is not None
+
+    def expected_results(self, count: int, rng: np.random.Generator) -> Reals:
+        """About how many results it still takes, for means drawn ``count`` times."""
+        problem, guess = self._problem, self._guess
+        assert guess is not None
+        arms = np.arange(len(guess.means))
+        drawn = guess.means + problem.sigma * guess.draw(arms, count, rng)
+        others = problem.sigma, problem.epsilon, problem.delta
+        needed = [
+            expected_verification(means, best_of(means, problem.m), problem.noise_of_arms, *others)
+            for means in drawn
+        ]
+        return np.maximum(np.array(needed) - (self._pulls.sum() - self._named_at), 1.0)
 
     def cost_if_linear(self) -> float | None:
         """The evaluations that relying on linear means would take, as a share of those without.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -176,7 +177,9 @@ class View:
         """
         model = self._journal.model
         decision = model.decision
-        return decision.statistic if decision is not None and model.looks else None
+        if decision is None or not model.looks or math.isinf(decision.statistic):
+            return None
+        return decision.statistic
 
     @property
     def stage(
@@ -339,6 +342,10 @@ def before_the_rounds(study: View) -> str:
     >>> before_the_rounds(study)
     '0 of 21 initial pulls are told.'
     """
+    if study.model.verifies:
+        return (
+            f"The list is being verified: {study.round.until_look:,} more complete the first plan."
+        )
     if study.stage == "pilot":
         return (
             "The pilot is running: evaluations are chosen as usual, but nothing is certified until "

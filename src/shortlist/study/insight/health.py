@@ -915,12 +915,12 @@ def passed(study: View) -> str:
     sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
     sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
     before = audit_results(study.taken) - len(audit.results)
-    earlier = f" and by {before:,} before it" if before else ""
+    earlier = f", and by {before:,} before it" if before else ""
     span, gap = _span_and_gap(study)
     return (
         f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
-        f"stop{earlier} (level {LEVEL * 100:g} %), which are not included in the pulls of the "
-        f"shortlist; {_evaluated(study)}. A misfit {' or '.join(sizes)} would have been found with "
+        f"stop, which are not included in the pulls of the shortlist{earlier} (level "
+        f"{LEVEL * 100:g} %); {_evaluated(study)}. A misfit {' or '.join(sizes)} would have been found with "
         f"probability 0.9, where the estimated means span {span:.2g} and ranks {study.problem.m} and "
         f"{study.problem.m + 1} are {gap:.2g} apart: smaller departures, which can make the list "
         "wrong, were not excluded."
@@ -1061,8 +1061,8 @@ def _without_linearity(study: View) -> str:
         )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [
-        advised(command("with-features-as-guide"), "study.with_features_as_guide()")
-        + f", if the features should only guide the search ({setting('trust', 'guide')})",
+        advised(command("verify"), "study.verify()")
+        + ", which goes on in this study with the features as a guide only",
     ]
     if arms <= MOST_ARMS:
         others.insert(

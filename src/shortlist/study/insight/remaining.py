@@ -166,6 +166,8 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
                 f"at least {initial:,} more (the first plan); how many will follow is not known yet"
             )
         return Projection(None, initial, None, words)
+    if study.bound.guide and study.round.strategy.has_guess:
+        return _guided(study, quick=quick)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
     if seen < rank:
         words = (
@@ -182,11 +184,24 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         _with_audit(study, max(float(totals[place - 1]) - told, 1.0))
         for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
     )
-    found = _projection(low, middle, high)
-    if not quick and study.bound.guide:
-        found = replace(found, words=f"{found.words}{_if_linear(study)}")
+    return _with_tie(study, _projection(low, middle, high))
+
+
+def _with_tie(study: View, found: Projection) -> Projection:
     tie = _tie(study, found.high)
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
+
+
+def _guided(study: View, *, quick: bool) -> Projection:
+    """What a list verified by own results still takes, by the model that guesses."""
+    generator = np.random.default_rng([study.seed, SALT])
+    left = np.sort(study.round.strategy.expected_results(DRAWS, generator))
+    left = np.where(left > MOST, math.inf, left)
+    places = TENTH - 1, (DRAWS + 1) // 2 - 1, DRAWS - TENTH
+    found = _projection(*(float(left[place]) for place in places))
+    if not quick:
+        found = replace(found, words=f"{found.words}{_if_linear(study)}")
+    return _with_tie(study, found)
 
 
 def _if_linear(study: View) -> str:
