@@ -65,10 +65,10 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert study.shortlist.evaluations == study.evaluations == study.answered_at + 20
     words = study.shortlist.guarantee
     assert words.startswith("Proven if the means are linear in the features: ")
-    assert "tested by 20 fresh evaluations of 20 arms at the stop (level 1 %" in words
+    assert "tested by 20 fresh evaluations of 20 arms at the stop, which are not included" in words
     assert "would have been found with probability 0.9" in words
     seen = f"{int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
-    assert f"which are not included in the pulls of the shortlist; {seen}" in words
+    assert f"in the pulls of the shortlist (level 1 %); {seen}" in words
     assert assurance(study).level == "plain"
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "fine"

@@ -536,16 +536,16 @@ def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> No
 @pytest.mark.parametrize(
     ("arms", "ways"),
     [
-        (4_000, ["without_features", "with_misspecification", "with_features_as_guide"]),
-        (4_001, ["without_features", "with_features_as_guide"]),
-        (30_000, ["without_features", "with_features_as_guide"]),
-        (30_001, []),  # all of them would need a table of arms × arms
+        (4_000, ["without_features", "with_misspecification", "verify"]),
+        (4_001, ["without_features", "verify"]),
+        (30_000, ["without_features", "verify"]),
+        (30_001, ["verify"]),  # the others would need a table of arms × arms
     ],
 )
 def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: list[str]) -> None:
     study = shortlist.Study(healthy(arms, 3), m=1, sigma=1.0, algorithm="m-LinGapE")
     said = health.remedy(study)
-    every = ["without_features", "with_misspecification", "with_features_as_guide"]
+    every = ["without_features", "with_misspecification", "verify"]
     assert [way for way in every if f"study.{way}(" in said] == ways
     assert "new_study.carry_over(study)" in said
     for way in every[:2] if arms == 30_001 else []:

@@ -1052,18 +1052,19 @@ def _without_linearity(study: View) -> str:
     """How to continue where the means are not linear."""
     c, arms = study.bound.misspecification, study.problem.arms
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+    verified = (
+        advised(command("verify"), "study.verify()")
+        + " goes on in this study with the features as a guide only"
+    )
     if arms > MOST_WITHOUT:
         return (
             f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
-            "cannot continue without features. Begin one with other features, in which the means "
-            f"are closer to linear: {carried} gives it the results. Or leave out arms that are "
-            "known to be bad."
+            f"cannot continue without features. {verified}. Or begin one with other features, in "
+            f"which the means are closer to linear: {carried} gives it the results. Or leave out "
+            "arms that are known to be bad."
         )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
-    others = [
-        advised(command("verify"), "study.verify()")
-        + ", which goes on in this study with the features as a guide only",
-    ]
+    others = [verified]
     if arms <= MOST_ARMS:
         others.insert(
             0,
