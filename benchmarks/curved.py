@@ -2,7 +2,8 @@
 
 ``python benchmarks/curved.py`` runs a plain ``Study(features, m, sigma)`` of every truth below with
 each of 10 seeds and counts how many stopped, how many of these have a wrong list, and of the wrong
-ones how many are said to be in doubt. ``--linear`` does the same for truths that are linear, and
+ones how many are said to be in doubt; beside those that are not, the misfit at one arm and spread
+over all that their audit says it would have found. ``--linear`` does the same for truths that are linear, and
 counts those that are said to be in doubt all the same.
 
 ``--verify`` then calls ``study.verify()`` and counts the lists that are wrong after that too. It also
@@ -199,6 +200,15 @@ def is_wrong(truth: Truth, answer: shortlist.Shortlist, epsilon: float) -> bool:
     return answer.final and bool((truth.means[listed] < cut).any())
 
 
+def power(study: shortlist.Study) -> tuple[float, float]:
+    """The misfit at one arm, and spread over all, that the audit would have found, in σ."""
+    verdict = study.audit.verdict
+    if verdict is None:
+        return np.nan, np.nan
+    alone, spread = verdict.detectable
+    return alone / study.problem.sigma, spread / study.problem.sigma
+
+
 def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]:
     """What a plain study of the truth says, and whether it is right."""
     epsilon = SLACK * float(np.ptp(truth.means)) if verifies else 0.0
@@ -224,6 +234,7 @@ def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]
             "in doubt": answer.final and badge.startswith("In doubt"),
             "badge": badge,
             "evaluations": study.evaluations,
+            "found": power(study),
         }
         if verifies and study.evaluations < MOST:
             expected = expected_evaluations(study)
@@ -300,7 +311,7 @@ def main() -> None:
         return
     print(
         f"{'truth':30}{'K':>5}{'N':>3}{'span/σ':>8}{'stopped':>9}{'wrong':>7}{'in doubt':>10}"
-        f"{'not':>5}{'right, in doubt':>17}{'evaluations':>13}"
+        f"{'not':>5}{'(found)':>14}{'right, in doubt':>17}{'evaluations':>13}"
     )
     total, badges = np.zeros(5, np.int64), Counter[str]()
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -312,16 +323,19 @@ def main() -> None:
                 *(len(wrong) + len(right), len(wrong), sum(wrong)),
                 *(len(wrong) - sum(wrong), sum(right)),
             )
+            silent = [row["found"] for row in rows if row["wrong"] and not row["in doubt"]]
+            found = "({:.1f}, {:.1f} σ)".format(*np.median(silent, axis=0)) if silent else ""
             total += counts
             badges.update(row["badge"] for row in rows)
             print(
                 f"{name:30}{len(truth.means):5}{truth.features.shape[1]:3}"
                 f"{np.ptp(truth.means) / truth.sigma:8.1f}"
-                "{:9}{:7}{:10}{:5}{:17}".format(*counts)
-                + f"{np.median([row['evaluations'] for row in rows]):13,.0f}",
+                + "{:9}{:7}{:10}{:5}".format(*counts[:4])
+                + f"{found:>14}{counts[4]:17}{np.median([row['evaluations'] for row in rows]):13,.0f}",
                 flush=True,
             )
-    print(f"{'all':46}" + "{:9}{:7}{:10}{:5}{:17}".format(*total))
+    sums = "{:9}{:7}{:10}{:5}".format(*total[:4])
+    print(f"{'all':46}{sums}{total[4]:31}")
     print("; ".join(f"{badge}: {number}" for badge, number in badges.most_common()))
 
 

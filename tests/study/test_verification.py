@@ -80,6 +80,19 @@ def test_the_audit_is_told_beside_the_span_and_the_gap() -> None:
     assert words in answer.guarantee
 
 
+def test_a_hint_against_linearity_is_part_of_the_guarantee() -> None:
+    said = 0
+    for seed in range(40):
+        study = begin(seed=seed, sigma=0.36)  # a little less than the noise
+        stop(study)
+        [fit] = [finding for finding in study.health() if finding.name == "fit"]
+        if fit.level == "note" and study.done:
+            said += 1
+            assert "a little off a linear model" in fit.words
+            assert fit.words in study.shortlist.guarantee
+    assert said
+
+
 @pytest.mark.slow
 def test_a_wrong_list_is_not_verified() -> None:
     """Most first lists are wrong here, none is called plainly proven, and few verified ones are wrong."""

@@ -439,6 +439,7 @@ class GuidedStrategy(GuessAndVerify):
         # With half as many dimensions as arms a line says too little to guess by; but
         # arms without a result of their own can only be guessed by it.
         self._asks_model = model is not None or self._is_few or past is not None
+        self._begins = past is None
         super().__init__(problem)
         self.cost = 1e6 + 100.0 * min(arms, ALL_ROWS) * arms + 100.0 * arms * rank**2
         self.cost += MODEL_COST if model is not None else 0.0
@@ -450,7 +451,7 @@ class GuidedStrategy(GuessAndVerify):
 
     def means(self, problem: ReducedProblem) -> Means:
         """The arms' own averages; the first plan only has to span the features where these are few."""
-        return GuidedMeans(problem, self._basis if self._is_few else None)
+        return GuidedMeans(problem, self._basis if self._is_few and self._begins else None)
 
     def _begin_with(self, pulls: Integers, sums: Reals, inside: Mask) -> None:
         """Verify arms that were found by other means, with all results so far to guide."""

@@ -15,6 +15,7 @@ from shortlist.study.insight.health import (
     contradicted,
     departure,
     doubts,
+    examine,
     is_linearity_untested,
     passed,
     rejected,
@@ -61,6 +62,9 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     words = [claim]
     if rests_on_features(study.bound):
         words.append(untested(study) if is_linearity_untested(study) else passed(study))
+        words += [
+            hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
+        ]
         words.append(price_of_proof(study))
     words += [sentence for _, sentence in conditions(study)]
     warnings = doubts(study)
