@@ -93,7 +93,7 @@ def intervals(study: Study) -> str:
         interval = (
             f"{study.bound.interval_words}, with M/I the average of what each plan's own results say "
             "of the arm, I its information (one over its variance, in units of σ²), and ρ that of "
-            "the first plan"
+            "the first plan or, with the features as a guide, of one result"
         )
     elif classical:
         interval = "mean ± C σ/√N, with N its evaluations and C the threshold"
