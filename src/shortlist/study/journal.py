@@ -71,10 +71,8 @@ CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCEL
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
 KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING)
 EVENTS: dict[Event, int] = dict(zip(get_args(Event), KINDS, strict=True))
-RESUMES: dict[Event, int] = {
-    "reopened": REOPEN,
-    "verifying": VERIFY,
-}  # events as steps of the model
+# Events after which a study goes on, as steps of the model.
+RESUMES: dict[Event, int] = {"reopened": REOPEN, "verifying": VERIFY}
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 NEVER = int(np.iinfo(np.int64).max)

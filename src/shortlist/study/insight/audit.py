@@ -241,9 +241,7 @@ class Audit:
 
 def rests_on_features(bound: AlgorithmOnProblem) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
-    if bound.setting.classical or bound.engine.setup.budget is not None:
-        return False
-    return bound.problem.rank < bound.problem.arms
+    return bound.engine.setup.budget is None and bool(bound.assumed_of_features)
 
 
 def is_audited(bound: AlgorithmOnProblem) -> bool:

@@ -720,9 +720,7 @@ def _fit(study: View, results: _Results) -> Found:
 
 def _is_linear(study: View) -> bool:
     """Whether the means are assumed to be linear in the features, and not all means are."""
-    if study.bound.setting.classical or study.bound.misspecification:
-        return False
-    return study.problem.rank < study.problem.arms
+    return bool(study.bound.assumed_of_features) and not study.bound.misspecification
 
 
 def _curvature(study: View, results: _Results) -> Found:
@@ -929,14 +927,14 @@ def passed(study: View) -> str:
 
 def _span_and_gap(study: View) -> tuple[float, float]:
     """How far the estimated means reach, and how far apart those next to the boundary are."""
-    table = study.table()
-    means, inside = table["mean"].to_numpy(), table["in_shortlist"].to_numpy()
-    gap = abs(means[inside] - means[~inside][:, None]).min()
-    return float(means.max() - means.min()), float(gap)
+    ranked = np.sort(study.table()["mean"].to_numpy())
+    ranked = ranked if study.problem.minimizes else ranked[::-1]
+    gap = abs(ranked[study.problem.m - 1] - ranked[study.problem.m])
+    return float(abs(ranked[-1] - ranked[0])), float(gap)
 
 
 def _assumed(study: View) -> str:
-    return f"That the means are {_linear(study.bound.misspecification)} in the features"
+    return f"That {study.bound.assumed_of_features}"
 
 
 def _linear(c: float) -> str:
