@@ -90,7 +90,8 @@ class Claim:
 
     Examples
     --------
-    >>> claim = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (INDEPENDENCE,))
+    >>> noise = Assumption("Noise", "the noise is small", "The noise is small.")
+    >>> claim = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (noise,))
     >>> claim.proven, claim.text[:47]
     (True, 'Proven: with probability at least 0.95, no arm ')
     """

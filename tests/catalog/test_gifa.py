@@ -291,7 +291,7 @@ def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_us
             bound = algorithm.bind(problem, threshold)
             assert not bound.proven
             assert "S bounds ‖θ‖ for the features" in bound.claim.text
-            reasons = algorithm.bind(alone, threshold).why_heuristic
+            reasons = algorithm.bind(alone, threshold).claim.why_heuristic
             assert not any("S bounds" in reason for reason in reasons)
     assert find_algorithm("LUCB").bind(alone, "determinant").proven
 
