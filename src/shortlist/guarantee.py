@@ -83,6 +83,8 @@ class Claim:
         What must be true beside the noise for "proven": empty, or "the means are linear in …".
     condition_badge : str
         The same in a word or two.
+    not_assumed : str
+        That nothing is assumed of something that was given; empty if there is nothing to say.
     why_heuristic : tuple of str
         Why no theorem covers the answer; empty if one does.
     extends : str
@@ -104,6 +106,7 @@ class Claim:
     assumptions: tuple[Assumption, ...]
     condition: str = ""
     condition_badge: str = ""
+    not_assumed: str = ""
     why_heuristic: tuple[str, ...] = ()
     extends: str = ""
 
@@ -151,6 +154,8 @@ class Claim:
                 f"{self.source})."
             )
         provided = _listed([each.words for each in self.assumptions if each.words])
+        if self.not_assumed:
+            provided = f"{provided}; {self.not_assumed}"
         return (
             f"{first}: with probability at least {1 - self.risk:g}, {self.statement} ({threshold}, "
             f"{self.source}), provided {provided}."

@@ -66,6 +66,13 @@ class Relation(ABC):
         return self.shape.replace("c = ", "")
 
     @property
+    def not_assumed(self) -> str:
+        """That nothing is assumed of the features, where they have another part; else empty."""
+        if not self.guide:
+            return ""
+        return "nothing is assumed about how the means depend on the features"
+
+    @property
     def supposed(self) -> str:
         """What an estimate supposes besides the noise, to go on after "normal noise"."""
         return (

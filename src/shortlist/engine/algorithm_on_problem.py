@@ -149,6 +149,7 @@ class AlgorithmOnProblem:
             assumptions=tuple(self._assumptions()),
             condition=relation.assumed,
             condition_badge=relation.badge,
+            not_assumed=relation.not_assumed,
             why_heuristic=(*unproven, *problem.noise.flaws),
             extends=self.extends,
         )

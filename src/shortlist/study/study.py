@@ -380,9 +380,7 @@ class Study(View):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
             into = Study(**given, **alike, storage=place, name=called)
-        # Earlier versions did not keep from which trial a result came: those are carried once.
-        if not any(each.cause.origin == "carried" and each.key is None for each in into.trials):
-            into.carry_over(self)
+        into.carry_over(self)
         return into
 
     def carry_over(self, other: Study) -> list[Trial]:
