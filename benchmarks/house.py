@@ -32,6 +32,7 @@ from beside import compile_at_once, in_a_process, options_of, versions
 ROOMS = (
     *(
         "_version",
+        "references",
         "arrays",
         "printable",
         "advice",

@@ -10,8 +10,9 @@ from scipy.optimize import minimize
 
 import shortlist
 from misspecified import lying
-from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import recommended
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import DataUnavailable
 from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance

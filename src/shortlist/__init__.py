@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shortlist import testing as testing
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
-    from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.catalog.registry import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
@@ -52,7 +52,7 @@ _ROOMS = ("data", "errors", "paper", "plot", "report", "repurposing", "testing",
 _MODULES = {"instances": "shortlist.simulation.instances"}
 _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {
-    "algorithms": "shortlist.catalog.names",
+    "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",

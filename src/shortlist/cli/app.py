@@ -136,10 +136,8 @@ def shortlist(
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
-    from shortlist.catalog.names import WITH_BUDGET
-    from shortlist.catalog.names import algorithms as catalog
-    from shortlist.plans.guide import Guided
-    from shortlist.plans.mislid.algorithm import MisLid
+    from shortlist.catalog.registry import NEEDING
+    from shortlist.catalog.registry import algorithms as catalog
 
     known = catalog()
     published = [name for name in known if name.endswith("(as published)")]
@@ -147,13 +145,9 @@ def algorithms() -> None:
     width = max(map(len, plain))
     for name in plain:
         say(f"{name:{width}}  {known[name]}")
-    say("\nWith a known distance c from linear, by misspecification in a screen.toml:")
-    say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    say('\nWith features used only as a guide (trust = "guide" in a screen.toml):')
-    say(f"{Guided.__name__:{width}}  {Guided.summary}")
-    say("\nWith a fixed budget in place of a guarantee (budget = …); the first is the default:")
-    for name, each in WITH_BUDGET.items():
-        say(f"{name:{width}}  {each.summary}")
+    for name, kind in NEEDING.items():
+        say(f"\n{kind.needs.heading}:" if kind.needs else "")
+        say(f"{name:{width}}  {kind.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)
