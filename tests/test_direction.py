@@ -137,7 +137,7 @@ def test_a_study_that_maximizes_keeps_the_digest_that_it_had_before_directions()
 def test_going_on_without_features_keeps_the_direction():
     study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES, direction="minimize")
     study.tell(arm="ash", value=1.0)
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.direction == "minimize"
     assert free.trials[0].value == 1.0
 
