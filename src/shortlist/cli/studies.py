@@ -107,9 +107,9 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if not opened.bound.setting.classical:
+        if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
-        say("Not certified." if rejected else fold(answer.guarantee))
+        say("Not certified." if rejected else fold(answer.guarantee.text))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
@@ -117,7 +117,9 @@ def status(
         if len(opened.pending) > SHOWN:
             say(f"… and {len(opened.pending) - SHOWN} more: {command('ask', '--again')}.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
-    if shown := [each for each in warnings if rejected or each["words"] not in answer.guarantee]:
+    if shown := [
+        each for each in warnings if rejected or each["words"] not in answer.guarantee.text
+    ]:
         say()
     for finding in shown:
         say_entry("warning", f"{finding['words']} {finding['meaning']}")

@@ -31,6 +31,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
+from shortlist.guarantee import contradicted
 from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
@@ -39,12 +40,11 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee import assurance, differences, ending, equal_seeds
+from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
     advice,
-    contradicted,
     doubts,
     examine,
     warn_of_features,
@@ -194,7 +194,7 @@ class Study(View):
             audit=audit,
         )
         self._begin(problem, definition, chosen, wide)
-        if not self.bound.setting.classical:
+        if self.bound.relation.uses_features:
             warn_of_features(problem)
         if storage is None:
             self.name = "study" if name is None else name
@@ -467,7 +467,7 @@ class Study(View):
             table=listed,
             evaluations=evaluations,
             final=final,
-            guarantee=assurance(self, error).words,
+            guarantee=guarantee_of(self, error),
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,
