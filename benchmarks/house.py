@@ -42,7 +42,7 @@ ROOMS = (
         "features",
     ),
     *("noise", "posterior", "rules", "problem", "allocations", "designs", "theory", "engine"),
-    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report", "paper"),
+    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report"),
     *("serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)

@@ -27,13 +27,13 @@ from shortlist.simulation import outlook, precompilation
 def test_help_names_the_commands_and_shows_examples() -> None:
     for words in ([], ["--help"], ["-h"]):
         said = run(*words).output
-        for word in ("algorithms", "bound", "data", "reproduce", "Examples", "$ shortlist bound"):
+        for word in ("algorithms", "bound", "data", "Examples", "$ shortlist bound"):
             assert word in said
 
 
 @pytest.mark.parametrize(
     "words",
-    [("bound",), ("algorithms",), ("reproduce",), ("data",)]
+    [("bound",), ("algorithms",), ("data",)]
     + [("data", command) for command in ("fetch", "list", "path")],
 )
 def test_every_command_has_help(words: tuple[str, ...]) -> None:
