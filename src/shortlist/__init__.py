@@ -10,7 +10,6 @@ from shortlist._version import __version__ as __version__
 if TYPE_CHECKING:
     from shortlist import data as data
     from shortlist import errors as errors
-    from shortlist import paper as paper
     from shortlist import plot as plot
     from shortlist import report as report
     from shortlist import repurposing as repurposing
@@ -38,7 +37,6 @@ __all__ = [
     "data",
     "errors",
     "instances",
-    "paper",
     "plot",
     "report",
     "repurposing",
@@ -48,7 +46,7 @@ __all__ = [
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
-_ROOMS = ("data", "errors", "paper", "plot", "report", "repurposing", "testing", "theory")
+_ROOMS = ("data", "errors", "plot", "report", "repurposing", "testing", "theory")
 _MODULES = {"instances": "shortlist.simulation.instances"}
 _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {

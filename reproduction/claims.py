@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from scipy.stats import t
 
-from shortlist.paper.agreement import Line, Reproduced
-from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Claim
+from reproduction.agreement import Line, Reproduced
+from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, CORRECTED, ONE_THRESHOLD, Claim
 
 # Whose settings a claim is looked at with. A row that the errata do not touch has one line only.
 READINGS = {

@@ -1,4 +1,4 @@
-"""The page that sets our runs beside the published ones, as HTML and as Markdown."""
+"""The page that sets our runs beside the published ones, as one HTML file."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from shortlist._version import __version__
-from shortlist.files.writing import write_file
-from shortlist.paper.agreement import FEW, TOO_FAR, Line, Reproduced
-from shortlist.paper.claims import verdicts
-from shortlist.paper.errata import HEURISTIC, errata, settings_in_words
-from shortlist.paper.experiment import AS_PUBLISHED, Claim, Panel
-from shortlist.paper.experiments import EXPERIMENTS
-from shortlist.paper.panels import DRUGS, DRUGS_AS_PUBLISHED, OMEGA_01, PANELS, PI_6
-from shortlist.plot.figure import number
-from shortlist.report.rendering import content_policy, environment
+import shortlist
+from reproduction.agreement import FEW, TOO_FAR, Line, Reproduced
+from reproduction.claims import verdicts
+from reproduction.errata import HEURISTIC, errata, settings_in_words
+from reproduction.experiment import AS_PUBLISHED, Claim, Panel
+from reproduction.experiments import EXPERIMENTS
+from reproduction.panels import DRUGS, DRUGS_AS_PUBLISHED, OMEGA_01, PANELS, PI_6
 
 FIGURES = {PI_6.name: "1a", OMEGA_01.name: "1b", DRUGS_AS_PUBLISHED.name: "1c"}
 TITLE = "Top-m identification for linear bandits, run again"
@@ -61,9 +57,8 @@ def write_page(
     *,
     runs: int,
     seed: int,
-    workers: int | None,
 ) -> Path:
-    """Write ``index.html`` and ``index.md``, and return the path of the first.
+    """Write ``index.html``, and return its path.
 
     ``files`` lists what was written for each experiment, by its name.
     """
@@ -73,47 +68,36 @@ def write_page(
         "title": TITLE,
         "introduction": INTRODUCTION,
         "summary": summary(found),
-        "made": f"Runs of each row: {runs:,}. Seed: {seed}. shortlist {__version__}. {now}. "
+        "made": f"Runs of each row: {runs:,}. Seed: {seed}. shortlist {shortlist.__version__}. {now}. "
         "Made by",
-        "command": command(names, runs, seed, out, workers),
+        "command": command(names, runs, seed, out),
         "z_explained": Z_EXPLAINED,
         "sections": [_section(each, files[each.experiment.name]) for each in found],
-        "policy": content_policy(images="'self' file:"),  # its pictures are files beside it
     }
-    html = environment("shortlist.paper")
-    html.tests["numeric"] = lambda cell: NUMBER.fullmatch(cell) is not None
-    markdown = Environment(  # noqa: S701  # what is printed is escaped for Markdown by _plain
-        loader=PackageLoader("shortlist.paper"),
-        finalize=_plain,
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
         lstrip_blocks=True,
         trim_blocks=True,
         undefined=StrictUndefined,
     )
+    templates.tests["numeric"] = lambda cell: NUMBER.fullmatch(cell) is not None
     page = out / "index.html"
-    write_file(page, html.get_template("page.html").render(content).encode())
-    text = re.sub(r"\n{3,}", "\n\n", markdown.get_template("page.md").render(content))
-    write_file(page.with_suffix(".md"), f"{text.strip()}\n".encode())
+    page.write_text(templates.get_template("page.html").render(content), encoding="utf-8")
     return page
 
 
-def _plain(text: object) -> str:
-    """The text escaped for Markdown, unless a template calls it safe."""
-    return text if isinstance(text, Markup) else re.sub(r"([\\`*_{}\[\]<>|#])", r"\\\1", str(text))
-
-
-def command(names: Sequence[str], runs: int, seed: int, out: Path, workers: int | None) -> str:
+def command(names: Sequence[str], runs: int, seed: int, out: Path) -> str:
     """The command that makes this page.
 
     Examples
     --------
-    >>> command(["figure-1a"], 50, 0, Path("results"), None)
-    'shortlist reproduce figure-1a --runs 50 --seed 0 --out results'
+    >>> command(["figure-1a"], 50, 0, Path("results"))
+    'make reproduce ARGS="figure-1a --runs 50 --seed 0 --out results"'
     """
     words = ["all"] if list(names) == list(EXPERIMENTS) else list(names)
     words += ["--runs", str(runs), "--seed", str(seed), "--out", str(out)]
-    if workers is not None:
-        words += ["--workers", str(workers)]
-    return shlex.join(["shortlist", "reproduce", *words])
+    return f'make reproduce ARGS="{shlex.join(words)}"'
 
 
 def summary(found: list[Reproduced]) -> list[str]:
@@ -212,7 +196,7 @@ def _panel(panel: Panel, reproduced: Reproduced) -> dict[str, Any]:
             header, [_row(line) for line in lines], [line.too_far for line in lines]
         ),
         "errata": list(sentences),
-        "settings": [f"{row.title}: {settings_in_words(row, sigma)}." for row in panel.rows],
+        "settings": [f"{row.title}: {settings_in_words(row)}." for row in panel.rows],
     }
 
 
@@ -306,6 +290,17 @@ def _drugs(reproduced: Reproduced) -> dict[str, Any]:
             [*header, "Recommended there"], [rows[arm] for arm in order], [False] * len(rows)
         ),
     }
+
+
+def number(value: float, form: str) -> str:
+    """A number with a minus sign; a dash where it is not finite.
+
+    Examples
+    --------
+    >>> number(-0.5, "+.2f"), number(math.nan, ".2f")
+    ('−0.50', '–')
+    """
+    return f"{value:{form}}".replace("-", "−") if math.isfinite(value) else "–"
 
 
 def _spread(mean: float, std: float) -> str:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
-import itertools
 import os
+import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,10 +15,11 @@ import pytest
 
 import shortlist
 import shortlist.data
-from shortlist.errors import DataUnavailable, InvalidSetting, UnknownName
-from shortlist.paper import EXPERIMENTS, reproduce
-from shortlist.paper.agreement import COLUMNS
-from shortlist.paper.panels import DRUGS
+from reproduction.__main__ import main
+from reproduction.agreement import COLUMNS
+from reproduction.experiments import EXPERIMENTS
+from reproduction.panels import DRUGS
+from reproduction.runs import instance_of
 from shortlist.simulation import instances
 
 
@@ -34,6 +33,7 @@ def made_up_drugs(*, columns: str = "own", m: int = 5, sigma: float = 0.5) -> in
 
 @pytest.fixture
 def drugs(monkeypatch: pytest.MonkeyPatch) -> None:
+    instance_of.cache_clear()
     if "SHORTLIST_DATA" not in os.environ:
         monkeypatch.setattr(shortlist.data, "drug_instance", made_up_drugs)
 
@@ -77,9 +77,8 @@ def parsed(page: Path) -> Page:
 def test_all_with_two_runs_and_every_output_opens(drugs: None, tmp_path: Path) -> None:
     import matplotlib.image
 
-    page = reproduce(["all"], runs=2, seed=0, out=tmp_path, progress=False)
-    assert page == tmp_path / "index.html"
-    html, markdown = parsed(page), page.with_suffix(".md").read_text(encoding="utf-8")
+    assert main(["all", "--runs", "2", "--out", str(tmp_path)]) == 0
+    html = parsed(tmp_path / "index.html")
     assert "33 of the 33 published rows" in html.text
     assert "“" not in html.text  # the claims are paraphrases
     assert html.text.count("with normal noise of σ = 0.5") == 8  # panels with a lower bound
@@ -106,88 +105,57 @@ def test_all_with_two_runs_and_every_output_opens(drugs: None, tmp_path: Path) -
     assert shown == drawn == {f"{name}.png" for name in list(EXPERIMENTS)[:-1]}
     assert all(picture["alt"] for picture in html.pictures)
     written = {path.name for path in tmp_path.iterdir() if path.is_file()}
-    assert html.links == written - {"index.html", "index.md"}
+    assert html.links == written - {"index.html"}
     assert {f"{name}.{kind}" for name in EXPERIMENTS for kind in ("csv", "parquet")} <= html.links
-    for link in html.links:
-        assert f"]({link})" in markdown
     instance = DRUGS.instance()
     best = sorted(instance.names[a] for a in np.argsort(-instance.means)[:5])
     assert f"each drug's own rewards: {', '.join(best)} (" in html.text
     for drug, mean in zip(instance.names, instance.means, strict=True):
-        assert f"| {drug} | {mean:.3f} | {'100.0' if drug in best else '0.0'} % |" in markdown
+        assert f"{drug}\n{mean:.3f}\n{'100.0' if drug in best else '0.0'} %" in html.text
     for name in drawn:
         pixels = matplotlib.image.imread(tmp_path / name)
         assert min(pixels.shape[:2]) > 300
         assert pixels[..., :3].std() > 0.05  # not an empty sheet
         root = ElementTree.parse(tmp_path / name.replace(".png", ".svg")).getroot()
         assert root.tag.endswith("svg")
-    tables = [line for line in markdown.splitlines() if line.startswith("| ")]
-    assert len(tables) > 100
-    for line, following in itertools.pairwise(tables):
-        if "| --- |" in following or "| --- |" in line:  # a header has as many cells as its rule
-            assert line.count(" | ") == following.count(" | ")
 
 
-def test_unknown_names_and_bad_numbers_say_so(tmp_path: Path) -> None:
-    with pytest.raises(UnknownName, match="did you mean 'figure-1a'"):
-        reproduce(["figure1a"], out=tmp_path / "no")
-    with pytest.raises(InvalidSetting, match="name at least one experiment"):
-        reproduce([], out=tmp_path / "no")
-    wrong: Any
-    for wrong in (0, -1, 2.5, "5", True, None, float("nan")):
-        with pytest.raises(InvalidSetting, match="runs must be a whole number, at least 1, got"):
-            reproduce("figure-1a", runs=wrong, out=tmp_path / "no")
-    for wrong in (0, 1.5, "2", False):
-        with pytest.raises(InvalidSetting, match="workers must be a whole number, at least 1"):
-            reproduce("figure-1a", workers=wrong, out=tmp_path / "no")
-    for wrong in (-1, 2**64, 0.5, "0", None):
-        with pytest.raises(InvalidSetting, match="seed must be a whole number from 0"):
-            reproduce("figure-1a", seed=wrong, out=tmp_path / "no")
-    assert not (tmp_path / "no").exists()
-    for wrong in (None, 3, b"results"):
-        with pytest.raises(InvalidSetting, match="out must be the path of a folder, got"):
-            reproduce("figure-1a", out=wrong)
-    (tmp_path / "file").touch()
-    with pytest.raises(InvalidSetting, match="cannot be made"):
-        reproduce("complexity-constants", out=tmp_path / "file")
-
-
-def test_what_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "index.html").mkdir()
-    with pytest.raises(InvalidSetting, match=r"index\.html is not a regular file"):
-        reproduce("complexity-constants", out=tmp_path, progress=False)
-    (tmp_path / "runs").touch()
-    with pytest.raises(InvalidSetting, match=r"runs cannot be made \(File exists\).*are kept"):
-        reproduce("appendix-random", runs=2, out=tmp_path, progress=False)
-
-    def full(*arguments: Any, **settings: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(InvalidSetting, match=r"No space left on device.*Finished runs are kept"):
-        reproduce("appendix-random", runs=2, out=tmp_path / "full", progress=False)
-
-
-def test_a_missing_extra_is_named_before_the_first_run(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    "words",
+    [["figure1a"], ["all", "--runs", "0"], ["all", "--workers", "0"], ["all", "--runs", "x"]],
+)
+def test_unknown_names_and_bad_numbers_say_so(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs matplotlib: pip install 'shortlist\[paper\]'"):
-        reproduce("complexity-constants", out=tmp_path / "no")
+    with pytest.raises(SystemExit) as ended:
+        main([*words, "--out", str(tmp_path / "no")])
+    assert ended.value.code == 2
+    assert words[-1] in capsys.readouterr().err
     assert not (tmp_path / "no").exists()
+
+
+def test_the_program_lists_the_experiments() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "reproduction", "--help"],
+        capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    for name, experiment in EXPERIMENTS.items():
+        assert f"{name:21} {experiment.title}" in done.stdout
 
 
 @pytest.mark.slow
 def test_without_the_data_the_rest_is_done_and_the_page_says_so(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    instance_of.cache_clear()
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("SHORTLIST_DATA", str(tmp_path / "empty"))
     out = tmp_path / "out"
     names = ["figure-1c", "appendix-random", "complexity-constants"]
-    with pytest.raises(DataUnavailable, match="What needs no such data is done") as raised:
-        reproduce(names, runs=2, out=out, progress=False)
-    assert "SHORTLIST_DATA" in str(raised.value)
+    assert main([*names, "--runs", "2", "--out", str(out)]) == 3
+    said = capsys.readouterr()
+    assert "SHORTLIST_DATA" in said.err
+    assert said.out == f"The page: {out / 'index.html'}\n"
     html = parsed(out / "index.html")
     assert "NOT RUN: drugs of figure-1c." in html.text
     assert [picture["src"] for picture in html.pictures] == ["appendix-random.png"]
@@ -198,29 +166,11 @@ def test_without_the_data_the_rest_is_done_and_the_page_says_so(
 def test_without_the_fetcher_the_rest_is_done_too(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    instance_of.cache_clear()
     monkeypatch.delenv("SHORTLIST_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(DataUnavailable, match=r"needs pooch: pip install .* is done: see"):
-        reproduce(["figure-1c", "complexity-constants"], runs=2, out=tmp_path, progress=False)
+    names = ["figure-1c", "complexity-constants"]
+    assert main([*names, "--runs", "2", "--out", str(tmp_path)]) == 3
     html = parsed(tmp_path / "index.html")
     assert "NOT RUN: drugs of figure-1c. downloading data needs pooch" in html.text
     assert html.links == {"complexity-constants.csv", "complexity-constants.parquet"}
-
-
-@pytest.mark.slow
-def test_progress_is_a_line_an_experiment_or_two_bars(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("shortlist.paper.figures.draw", lambda reproduced, out: [])
-    reproduce(["appendix-random", "complexity-constants"], runs=2, out=tmp_path)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[0] == ("shortlist: appendix-random (1 of 2): 12 runs to make, 0 kept from before")
-    assert len(lines) == 4
-    reproduce("appendix-random", runs=2, out=tmp_path, progress=False)
-    assert capsys.readouterr().err == ""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    monkeypatch.setenv("TERM", "xterm")
-    reproduce("appendix-random", runs=3, out=tmp_path)
-    shown = capsys.readouterr().err
-    assert "everything" in shown
-    assert "appendix-random" in shown

@@ -9,12 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paper_runs import faked
-from shortlist.paper.agreement import Line, Reproduced
-from shortlist.paper.experiment import AS_PUBLISHED, AS_WRITTEN, Panel, PaperExperiment
-from shortlist.paper.panels import DRUGS, OMEGA_01, PANELS, PI_6
-from shortlist.paper.runs import row_runs
-from shortlist.paper.store import Store
+from reproduction.agreement import Line, compared
+from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, Panel
+from reproduction.panels import DRUGS, OMEGA_01, PANELS, PI_6
+from reproduction.runs import Runs
+from tests.reproduction.faked import faked
 
 
 def test_z_is_the_difference_over_its_standard_error() -> None:
@@ -50,15 +49,7 @@ FEW, RUNS, DOUBTFUL = 100, 200, 1.0
 
 
 def lines(panel: Panel, folder: Path, runs: int) -> list[Line]:
-    instance = panel.instance()
-    frames = {}
-    for row in panel.rows:
-        task = row_runs(panel, row, instance, runs, 0, Store(folder))
-        task.finish(None, lambda cost: None)
-        frames[row.title] = task.finished()
-    reproduced = Reproduced(PaperExperiment("published", "published", panels=(panel,)))
-    reproduced.add(panel, instance, frames)
-    return reproduced.lines[panel.name]
+    return compared(panel, Runs(folder, runs, 0, None).of_panel(panel))
 
 
 def published_lines(panel: Panel, folder: Path) -> list[Line]:

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from paper_runs import faked
-from shortlist.paper import EXPERIMENTS
-from shortlist.paper.agreement import ConstantRow, Reproduced, cell_row, compared, constant_rows
-from shortlist.paper.claims import verdicts
-from shortlist.paper.panels import OMEGA_01
+from reproduction.agreement import ConstantRow, Reproduced, cell_row, compared, constant_rows
+from reproduction.claims import verdicts
+from reproduction.experiments import EXPERIMENTS
+from reproduction.panels import OMEGA_01
+from tests.reproduction.faked import faked
 
 
 def test_a_claim_is_held_against_the_runs() -> None:

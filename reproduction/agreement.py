@@ -5,17 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import fisher_exact
+from scipy.stats import binomtest, fisher_exact
 
-from shortlist.paper.errata import errata
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Cell, Panel, PaperExperiment, PaperRow
-from shortlist.paper.panels import random_instance
-from shortlist.simulation.instances import Instance
-from shortlist.simulation.results import Results, clopper_pearson
-from shortlist.theory import constants
+import shortlist
+from reproduction.errata import errata
+from reproduction.experiment import AS_PUBLISHED, Cell, Panel, PaperExperiment, PaperRow
+from reproduction.panels import random_instance
 
 TOO_FAR = 3.0  # |z| above this is a difference
 AGREES = 0.0027  # the probability of that, for tests without a z
@@ -145,17 +144,12 @@ class Reproduced:
     experiment: PaperExperiment
     # By the panel's name: its runs, with a row's title in the place of the algorithm; each row
     # beside the published one; and why a panel was not run.
-    panels: dict[str, Results] = field(default_factory=dict)
+    panels: dict[str, Any] = field(default_factory=dict)
     lines: dict[str, list[Line]] = field(default_factory=dict)
     unavailable: dict[str, str] = field(default_factory=dict)
     cells: list[CellRow] = field(default_factory=list)
+    instances: list[pd.DataFrame] = field(default_factory=list)  # of each cell
     constants: list[ConstantRow] = field(default_factory=list)
-
-    def add(self, panel: Panel, instance: Instance, frames: dict[str, pd.DataFrame]) -> None:
-        """Add the runs of a panel, given by the title of each row."""
-        rows = [frames[row.title].assign(algorithm=row.title) for row in panel.rows]
-        results = Results(pd.concat(rows, ignore_index=True), instance, DELTA, 0.0)
-        self.panels[panel.name], self.lines[panel.name] = results, compared(panel, results)
 
     def runs(self) -> pd.DataFrame:
         """One row per run, of all panels."""
@@ -176,7 +170,7 @@ class Reproduced:
         return pd.concat(frames, ignore_index=True)
 
 
-def compared(panel: Panel, results: Results) -> list[Line]:
+def compared(panel: Panel, results: Any) -> list[Line]:
     """The rows of a panel beside the published ones."""
     known = not results.why_no_lower_bound
     summary = (
@@ -196,8 +190,10 @@ def compared(panel: Panel, results: Results) -> list[Line]:
 def cell_row(cell: Cell, frame: pd.DataFrame) -> CellRow:
     """Our count beside the published one, and whether chance explains the difference."""
     total, holds = len(frame), int(frame["holds"].sum())
-    low, high = clopper_pearson(holds, total)
-    return CellRow(cell, total, holds, low, high, fisher(holds, total, cell.count, cell.of))
+    interval = binomtest(holds, total).proportion_ci(method="exact")
+    return CellRow(
+        cell, total, holds, interval.low, interval.high, fisher(holds, total, cell.count, cell.of)
+    )
 
 
 def constant_rows(printed: Mapping[tuple[int, str], str]) -> list[ConstantRow]:
@@ -206,7 +202,8 @@ def constant_rows(printed: Mapping[tuple[int, str], str]) -> list[ConstantRow]:
     for m in sorted({m for m, _ in printed}):
         instance = random_instance(m, sigma=1.0)
         ordered = np.sort(instance.means)[::-1]
-        ours = {f"H({name})": value for name, value in constants(instance, sigma=1.0).items()}
+        found = shortlist.theory.constants(instance, sigma=1.0)
+        ours = {f"H({name})": value for name, value in found.items()}
         ours["μ_m − μ_{m+1}"] = float(ordered[m - 1] - ordered[m])
         rows += [ConstantRow(m, name, printed.get((m, name)), float(ours[name])) for name in ours]
     return rows

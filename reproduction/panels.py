@@ -5,83 +5,43 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from shortlist.errors import DataUnavailable
-from shortlist.paper.errata import errata
-from shortlist.paper.experiment import (
+import numpy as np
+
+import shortlist
+from reproduction.errata import errata
+from reproduction.experiment import (
     AS_WRITTEN,
     CORRECTED,
     ONE_THRESHOLD,
+    SIGMA,
     Panel,
     PaperRow,
     Published,
 )
 
-if TYPE_CHECKING:
-    from shortlist.simulation.instances import Instance
-
-SIGMA = 0.5
-# The random instance of the appendix: K = 10 arms, N = 5 features, θ = e_1. A row is a feature and
-# a column an arm. The authors made it: github.com/clreda/linear-top-m, file
-# Data/generated_matrix_N=5_K=10.csv (MIT, © 2021 Clémence Réda). The numbers define the experiment.
-# fmt: off
-RANDOM_FEATURES = (
-    (
-        0.18764220001502016, -0.027321912990044404, -0.1147641729701034, 0.059557392884837135,
-        -0.15324524696351874, -0.12808546287042777, -0.2033910008222999, -0.18218843451273684,
-        -0.01590106106811226, 0.3347164835233111,
-    ),
-    (
-        0.21931815397328608, -0.13946815367116167, 0.22870230782812323, 0.08103856289205806,
-        -0.043155221641394674, 0.07396210940452538, -0.29483414055364, 0.4600660655727445,
-        -0.49793114863386684, -0.09691078124568413,
-    ),
-    (
-        0.08369792252035531, -0.2791713360369012, -0.5510650454283732, 0.0015095171762796878,
-        0.010517857563047609, 0.12711732057203004, 0.2095707345338997, -0.18937607320349018,
-        -0.26275369385444647, -0.42329703886893094,
-    ),
-    (
-        -0.15280373307518755, 0.10698858127258969, -0.3494146972168906, 0.027315480442680437,
-        -0.23478710247949602, 0.035264642075284694, -0.07594939638564001, 0.2816452443993362,
-        0.18729473801740606, 0.2986533515969576,
-    ),
-    (
-        0.0007039226382497498, 0.4024914238314083, 0.12453200832172681, 0.06903439699222123,
-        0.0639178930563243, 0.13537006222718223, 0.05955834419153234, -0.09707515555690037,
-        -0.1307721959646391, 0.4914566173410335,
-    ),
-)
-# fmt: on
+# The random instance of the appendix: a line an arm, K = 10, N = 5, θ = e_1. The authors made it:
+# github.com/clreda/linear-top-m, file Data/generated_matrix_N=5_K=10.csv (MIT, © 2021 Clémence Réda).
+# The numbers define the experiment.
+RANDOM_FEATURES = Path(__file__).with_name("random_instance.csv")
 
 
-def classic(K: int, m: int, omega: float) -> Instance:
+def classic(K: int, m: int, omega: float) -> Any:
     """The classic instance."""
-    from shortlist.simulation import instances
-
-    return instances.classic(K=K, m=m, omega=omega, sigma=SIGMA)
+    return shortlist.instances.classic(K=K, m=m, omega=omega, sigma=SIGMA)
 
 
-def random_instance(m: int, sigma: float = SIGMA) -> Instance:
+def random_instance(m: int, sigma: float = SIGMA) -> Any:
     """The random instance of the appendix."""
-    import numpy as np
-
-    from shortlist.simulation import instances
-
-    features = np.array(RANDOM_FEATURES).T
-    theta, label = np.eye(5)[0], f"random K=10 N=5 m={m}"
-    return instances.from_arrays(features, theta=theta, m=m, sigma=sigma, label=label)
+    features, theta = np.loadtxt(RANDOM_FEATURES, delimiter=","), np.eye(5)[0]
+    return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=sigma)
 
 
-def drugs(columns: str) -> Instance:
-    """The drug instance, which needs the public data set."""
-    from shortlist.data import drug_instance
-
-    try:
-        return drug_instance(columns=columns, m=5, sigma=SIGMA)
-    except ImportError as error:  # the fetcher is an extra: without it there is no data
-        raise DataUnavailable(str(error)) from None
+def drugs(columns: str) -> Any:
+    """The drugs of the paper; needs the public data set."""
+    return shortlist.data.drug_instance(columns=columns, m=5, sigma=SIGMA)
 
 
 def with_the_text(*rows: PaperRow, **of_lucb: Any) -> tuple[PaperRow, ...]:

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from shortlist.paper.experiment import AS_PUBLISHED
-from shortlist.paper.panels import DRUGS, PANELS, RANDOM_3
+from reproduction.experiment import AS_PUBLISHED
+from reproduction.panels import DRUGS, PANELS, RANDOM_3
 
 PUBLISHED = Path(os.environ.get("SHORTLIST_PUBLISHED", "published"))
 EPILEPSY = "epilepsy K=10 m=5"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from shortlist.paper.experiment import AS_PUBLISHED, Cell, Claim, PaperExperiment, Picture, Ratio
-from shortlist.paper.panels import (
+from reproduction.experiment import AS_PUBLISHED, Cell, Claim, PaperExperiment, Picture, Ratio
+from reproduction.panels import (
     DRUGS,
     DRUGS_AS_PUBLISHED,
     OMEGA_01,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reproduction.agreement import Reproduced
+from reproduction.experiment import AS_PUBLISHED, DELTA, Picture
 from shortlist import plot
-from shortlist.paper.agreement import Reproduced
-from shortlist.paper.experiment import AS_PUBLISHED, DELTA, Picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

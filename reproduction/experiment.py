@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from shortlist.simulation.instances import Instance
+from typing import Any
 
 DELTA = 0.05  # of every experiment; ε = 0
+SIGMA = 0.5
 AS_PUBLISHED = "as published"
 AS_WRITTEN = "as Algorithm 1 says"
 CORRECTED = "corrected"  # LinGame: it is not an instance of Algorithm 1
@@ -75,7 +73,7 @@ class Panel:
 
     name: str  # a word, for files
     title: str  # for people
-    instance: Callable[[], Instance]  # builds the instance; called late, since it may need data
+    instance: Callable[[], Any]  # builds the instance; called late, since it may need data
     rows: tuple[PaperRow, ...]  # in the order of the picture
     # Whether its as-published rows are the published experiment itself. A panel with the drugs' own
     # rewards, say, is set beside the published figures but does not count among them.
@@ -141,7 +139,7 @@ class Cell:
 class PaperExperiment:
     """One figure or table of the paper."""
 
-    name: str  # what ``shortlist reproduce`` is told
+    name: str  # what the program is told
     title: str  # what it shows
     panels: tuple[Panel, ...] = ()  # what is run
     views: tuple[Picture, ...] = ()  # what is drawn
