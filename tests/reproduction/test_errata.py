@@ -9,7 +9,7 @@ import pytest
 from reproduction.errata import algorithm_of, errata, settings_in_words
 from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA, ONE_THRESHOLD, SIGMA
 from reproduction.panels import OMEGA_01, PANELS, PI_6
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.rules.thresholds import published_regularization
 
 
