@@ -97,14 +97,8 @@ def intervals(study: Study) -> str:
         )
     elif classical:
         interval = "mean ± C σ/√N, with N its evaluations and C the threshold"
-    compared = (
-        "The stop compares differences of two means, which are known more precisely. So intervals "
-        "may overlap where the order is settled."
-    )
-    if study.bound.engine.setup.alone:
-        compared = "The stop compares these intervals."
-    elif study.budget is not None:
-        compared = "Differences of two means are known more precisely."
+    alone = study.bound.engine.setup.alone
+    compared = "The stop compares these intervals." if alone else study.aim.compared
     return (
         f"{'' if classical else MEANS}Each interval is that of the arm alone: {interval}. "
         f"{study.bound.coverage} {compared}"
@@ -129,7 +123,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ("Cancelled", f"{cancelled:,}"),
     ]
     statistic = study.statistic
-    if study.budget is not None:
+    if not study.aim.certifies:
         rows.append(("Budget", f"{study.budget:,} evaluations, all of which are made"))
         error = study.shortlist.error
         found = before_the_rounds(study) if error is None else rounded(error)
@@ -182,9 +176,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
         S += " (not used by this threshold)"
-    delta = f"{problem.delta:g}"
-    if study.budget is not None:
-        delta += " (of the interval of an arm named beforehand; it decides nothing)"
     sigma = problem.noise.figure.removeprefix("σ = ")
     if bound.reward_range is not None:
         sigma += " (not used by this algorithm)"
@@ -192,7 +183,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
-        ("Risk, δ", delta),
+        ("Risk, δ", study.aim.delta_words(problem.delta)),
         ("Slack, ε", f"{problem.epsilon:g}"),
         ("Noise, σ", sigma),
         ("Bound on ‖θ‖, S", S),
@@ -206,8 +197,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
     if study.model.verifies:
         before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
         rows.insert(1, ("Before the verification", before))
-    if study.budget is not None:
-        rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
+    rows[1:1] = study.aim.settings
     rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
