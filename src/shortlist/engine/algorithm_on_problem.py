@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
-from shortlist.errors import InvalidInput
-from shortlist.noise import GIVEN
+from shortlist.noise import GIVEN, Noise
+from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
-from shortlist.rules.rewards import either, gaussian
+from shortlist.rules.rewards import REWARDS
 from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold, Threshold, ThresholdInputs
-
-LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
+from shortlist.rules.thresholds import (
+    NO_LEVEL,
+    OF_AVERAGE,
+    OF_LEAST_SQUARES,
+    ArmInterval,
+    StrategyThreshold,
+    Threshold,
+    ThresholdInputs,
+)
 
 
 def beyond_rank(problem: Problem, which: str = "") -> str:
@@ -54,38 +60,15 @@ class AlgorithmOnProblem:
     guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
     # The same algorithm and threshold on another problem, where σ may be estimated.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
-    # Where every result must lie. The bound then rests on it, and σ is not used.
-    reward_range: tuple[float, float] | None = None
-    # What an arm's own interval is, in signs, where it is not the usual one.
-    interval_words: str = ""
+    # What the bounds are for: noise as it is stated, or results in a range.
+    results: ResultModel = field(default_factory=SubGaussian)
+    # What an arm's own interval is, where it is not the usual one.
+    own_interval: ArmInterval | None = None
 
     @cached_property
-    def limits(self) -> tuple[float, float]:
-        """The least and the largest result that can be."""
-        given = [
-            (-LARGEST, LARGEST),
-            self.reward_range,
-            self.problem.noise.range,
-        ]
-        lows, highs = zip(*(each for each in given if each is not None), strict=True)
-        return max(lows), min(highs)
-
-    def check(self, value: float) -> None:
-        """Raise if a result is impossible for the algorithm or for what is known about the noise."""
-        if self.reward_range is not None:
-            low, high = self.reward_range
-            if not low <= value <= high:
-                raise InvalidInput(
-                    f"{self.name} is for results from {low:g} to {high:g}, got {value:g}: nothing "
-                    "was told. Start a new study with an algorithm that uses σ (LUCB, Racing), or "
-                    "scale the results to this range; clipping them would bias the mean."
-                )
-        if abs(value) > LARGEST:
-            raise InvalidInput(
-                f"a result must lie within ±{LARGEST:g}, so that it can be squared and summed, got "
-                f"{value:g}: nothing was told. Check the value, or use other units."
-            )
-        self.problem.noise.check(value)
+    def noise(self) -> Noise:
+        """What is known about the noise, as the algorithm takes it."""
+        return self.results.noise(self.problem.noise, self.name)
 
     def mirrored(self, values: Reals) -> Reals:
         """Results or means with the largest sought, as algorithms do; its own inverse.
@@ -93,21 +76,13 @@ class AlgorithmOnProblem:
         Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
         given them mirrored within that range.
         """
-        return self.mirrored_at - values if self.problem.minimizes else values
-
-    @property
-    def mirrored_at(self) -> float:
-        """The sum of a result and of what the algorithm sees of it, where the smallest are sought."""
-        return sum(self.reward_range or (0.0, 0.0))
+        return self.noise.mirrored_at - values if self.problem.minimizes else values
 
     def rewards(self, means: Reals) -> tuple[Rule, Reals]:
         """How results are simulated if these are the means: the reward model and its parameters."""
-        if self.reward_range is None:
-            setup = self.engine.setup
-            return gaussian, np.vstack([means, setup.sigma * np.sqrt(setup.noise)])
-        low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
-        shares = np.clip((means - low) / (high - low), 0.0, 1.0)
-        return either, np.vstack([shares, low, high])
+        setup = self.engine.setup
+        model, parameters = self.noise.simulated(means, setup.sigma * np.sqrt(setup.noise))
+        return REWARDS[model], parameters
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
@@ -116,23 +91,21 @@ class AlgorithmOnProblem:
         return self.rebind(replace(self.problem, noise=noise))
 
     @property
-    def interval(self) -> str:
-        """What an arm's own interval is, in signs."""
-        usual = "μ̂ ± Cσ/√N" if self.setting.classical else "μ̂ ± Cσ√(xᵀV⁻¹x)"
-        return self.interval_words or usual
+    def interval(self) -> ArmInterval:
+        """What an arm's own interval is."""
+        return self.own_interval or (OF_AVERAGE if self.setting.classical else OF_LEAST_SQUARES)
 
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         words = self.threshold.coverage if self.proven else NO_LEVEL
-        interval = self.interval_words or "the mean ± C standard errors"
-        return words.format(level=f"{1 - self.problem.delta:g}", interval=interval)
+        return words.format(level=f"{1 - self.problem.delta:g}", interval=self.interval.short)
 
     @property
     def why_heuristic(self) -> list[str]:
         """Why no theorem covers the answer; empty if one does."""
         known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
-        return known + self.problem.noise.flaws
+        return known + self.noise.flaws
 
     @property
     def proven(self) -> bool:
@@ -142,7 +115,7 @@ class AlgorithmOnProblem:
     @property
     def assumptions(self) -> str:
         """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions.replace(GIVEN, self.problem.noise.assumption)
+        words = self.threshold.assumptions.replace(GIVEN, self.noise.assumption)
         if not self.setting.classical:
             return words
         linear = "the means are linear in the features"
@@ -169,8 +142,7 @@ class AlgorithmOnProblem:
         """What the answer is worth, in words; ``first`` may stand in place of the first words."""
         problem = self.problem
         bound = "" if problem.S is None else f", S = {problem.S:g}"
-        noise = problem.noise.figure if self.reward_range is None else "σ is not used"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
+        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{bound}"
         claim = f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
         if self.why_heuristic:
             return (

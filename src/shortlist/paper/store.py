@@ -25,7 +25,7 @@ ROWS = b"shortlist rows"  # a digest of them: Parquet itself does not notice eve
 FORGOTTEN = 600.0  # seconds after which nobody is writing a draft any more
 # What a run depends on; an edit elsewhere leaves finished runs valid.
 ROOMS = (
-    *("arrays.py", "numerics", "features.py", "noise.py", "posterior", "rules", "problem.py"),
+    *("arrays.py", "numerics", "features.py", "noise", "posterior", "rules", "problem.py"),
     *("allocations", "designs"),
     *("theory", "engine", "plans", "catalog", "simulation"),
 )

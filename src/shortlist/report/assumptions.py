@@ -21,7 +21,7 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
     >>> [word for word, _ in assumptions(study)]
     ['Noise', 'Model', 'Independence', 'Order']
     """
-    found = {"Noise": _noise(study), "Model": _model(study)}
+    found = {"Noise": study.bound.noise.explanation, "Model": _model(study)}
     if study.bound.threshold.needs_S:
         found["Size of θ"] = (
             f"‖θ‖ ≤ S = {study.problem.S:g}. S was given, not estimated. If θ is longer, the claim "
@@ -37,61 +37,6 @@ def assumptions(study: Study) -> list[tuple[str, str]]:
             "which were ready first."
         )
     return [*found.items(), *conditions(study)]
-
-
-def _noise(study: Study) -> str:
-    noise = study.problem.noise
-    if study.bound.reward_range is not None:
-        low, high = study.bound.reward_range
-        return (
-            f"Every result lies between {low:g} and {high:g}; one that did not was refused. "
-            "Nothing else is assumed of the noise, and σ was not used."
-        )
-    if noise.each is not None and not noise.is_estimated:
-        return (
-            "The noise of every result is sub-Gaussian with the σ of its arm, from "
-            f"{noise.each.min():g} to {noise.each.max():g}: for normal noise its standard "
-            "deviation. These were given, not estimated. If the true noise of an arm is larger, "
-            "the claim does not hold."
-        )
-    if noise.range is not None:
-        return (
-            f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did "
-            "not was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
-            f"{noise.sigma:g}, whatever its distribution (Hoeffding 1963)."
-        )
-    if noise.kind == "estimate per arm":
-        found = "They are not known yet."
-        if noise.found is not None and noise.each is not None:
-            found = (
-                f"Each arm has {noise.found.degrees} degrees of freedom, and the bounds go "
-                f"from {noise.each.min():.4g} to {noise.each.max():.4g}."
-            )
-        return (
-            "The noise of every result is normal, with a standard deviation σ of its own for each "
-            "arm. Each is bounded from above (χ²) by the replicates among the arm's initial pulls, "
-            f"and a share of {noise.share:g} δ is paid for all bounds together. {found} If the "
-            "noise is not normal, the claim does not hold."
-        )
-    if noise.kind == "estimate":
-        found = (
-            "It is not known yet."
-            if noise.found is None
-            else f"They have standard deviation {noise.found.spread:.4g} on {noise.found.degrees} "
-            f"degrees of freedom, and σ ≤ {noise.sigma:.4g}."
-        )
-        return (
-            "The noise of every result is normal with the same standard deviation σ for all arms. "
-            "σ is bounded from above (χ²) by the replicates among the initial pulls, and a share "
-            f"of {noise.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
-            "larger for some arms than for others, the claim does not hold."
-        )
-    return (
-        f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: large deviations "
-        "are no likelier than for normal noise of standard deviation σ. For normal noise σ is that "
-        "standard deviation, for bounded results half their range. σ was given, not estimated. If "
-        "the true noise is larger, the claim does not hold."
-    )
 
 
 def _model(study: Study) -> str:
