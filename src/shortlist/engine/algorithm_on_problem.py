@@ -10,9 +10,11 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
-from shortlist.noise import GIVEN, Noise
+from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
+from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
+from shortlist.relation import Relation
 from shortlist.rules.rewards import REWARDS
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
@@ -51,13 +53,12 @@ class AlgorithmOnProblem:
     problem: Problem  # what is asked
     threshold: Threshold | StrategyThreshold  # how wide the indices are
     setting: ThresholdInputs  # what the threshold was computed from
+    relation: Relation  # what is assumed of how the means depend on the features
     engine: AnyEngine  # the algorithm's parts, on this problem
     # Why the rules themselves are not covered by a theorem; empty if they are.
     unproven_rules: list[str]
     # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    misspecification: float = 0.0  # how far from linear in the features the means may be
-    guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
     # The same algorithm and threshold on another problem, where σ may be estimated.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # What the bounds are for: noise as it is stated, or results in a range.
@@ -102,62 +103,41 @@ class AlgorithmOnProblem:
         return words.format(level=f"{1 - self.problem.delta:g}", interval=self.interval.short)
 
     @property
-    def why_heuristic(self) -> list[str]:
-        """Why no theorem covers the answer; empty if one does."""
-        known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
-        return known + self.noise.flaws
-
-    @property
     def proven(self) -> bool:
         """Whether a theorem covers the answer."""
-        return not self.why_heuristic and not self.extends
+        return self.claim.proven
 
     @property
-    def assumptions(self) -> str:
-        """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions.replace(GIVEN, self.noise.assumption)
-        if not self.setting.classical:
-            return words
-        linear = "the means are linear in the features"
-        return words.replace(f" and {linear}", "").replace(f", {linear}", "")
-
-    @property
-    def assumed_of_features(self) -> str:
-        """What the answer assumes of how the means depend on the features; empty if nothing.
-
-        With as many independent features as arms any means are linear in them.
-        """
-        if self.setting.classical or self.problem.rank == self.problem.arms:
-            return ""
-        c = self.misspecification
-        return f"the means are {f'within c = {c:g} of linear' if c else 'linear'} in the features"
-
-    @property
-    def first_words(self) -> str:
-        """How a guarantee begins that a theorem covers: "Proven" alone assumes only the noise."""
-        assumed = self.assumed_of_features
-        return f"Proven if {assumed}" if assumed else "Proven"
-
-    def guarantee(self, first: str | None = None) -> str:
-        """What the answer is worth, in words; ``first`` may stand in place of the first words."""
-        problem = self.problem
-        bound = "" if problem.S is None else f", S = {problem.S:g}"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{bound}"
-        claim = f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
-        if self.why_heuristic:
-            return (
-                f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
-                f"The intended claim is: {claim}, with probability {1 - problem.delta:g} "
-                f"({figures}, threshold {self.threshold.name!r})."
-            )
-        if self.extends:
-            return (
-                f"Extension without a theorem: {self.extends}. The intended claim is: {claim}, with probability "
-                f"{1 - problem.delta:g} ({figures}, threshold {self.threshold.name!r}, "
-                f"{self.threshold.source})."
-            )
-        return (
-            f"{first or self.first_words}: with probability at least {1 - problem.delta:g}, {claim} "
-            f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
-            f"{self.assumptions}."
+    def claim(self) -> Claim:
+        """What it claims of its answer."""
+        problem, relation = self.problem, self.relation
+        size = "" if problem.S is None else f", S = {problem.S:g}"
+        unproven = self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        return Claim(
+            statement=f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}",
+            risk=problem.delta,
+            figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
+            threshold=self.threshold.name,
+            source=self.threshold.source,
+            assumptions=tuple(self._assumptions()),
+            condition=relation.assumed,
+            condition_badge=relation.badge,
+            not_assumed=relation.not_assumed,
+            why_heuristic=(*unproven, *self.noise.flaws),
+            extends=self.extends,
         )
+
+    def _assumptions(self) -> list[Assumption]:
+        """What the proof needs."""
+        noise, relation = self.noise, self.relation
+        found = [
+            Assumption("Noise", noise.assumption, noise.explanation),
+            Assumption("Model", relation.assumed, relation.explanation),
+        ]
+        if self.threshold.needs_S:
+            words = (
+                f"‖θ‖ ≤ S = {self.problem.S:g}. S was given, not estimated. If θ is longer, the "
+                "claim does not hold."
+            )
+            found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
+        return [*found, INDEPENDENCE]

@@ -11,5 +11,4 @@ from __future__ import annotations
 from shortlist.noise import bounded as bounded
 from shortlist.noise import estimated as estimated
 from shortlist.noise import given as given
-from shortlist.noise.noise import GIVEN as GIVEN
 from shortlist.noise.noise import Noise as Noise

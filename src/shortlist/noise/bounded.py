@@ -92,11 +92,6 @@ class WithinRange:
         """The results in the range, if what is stated does not allow others only."""
         return LikeCoins(self.low, self.high, stated, algorithm)
 
-    @property
-    def assumption(self) -> str:
-        """What a proof assumes of the results."""
-        return f"the results lie in [{self.low:g}, {self.high:g}]"
-
 
 class LikeCoins(Bounded):
     """Results in the range that an algorithm is for, which bounds them as those of coins.
@@ -152,7 +147,7 @@ class LikeCoins(Bounded):
     @property
     def assumption(self) -> str:
         """What a proof assumes of the results, in few words."""
-        return WithinRange(self.low, self.high).assumption
+        return f"the results lie in [{self.low:g}, {self.high:g}]"
 
     @property
     def explanation(self) -> str:

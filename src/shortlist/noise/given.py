@@ -11,7 +11,7 @@ import pandas as pd
 from shortlist.advice import setting
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.noise.noise import GIVEN, Noise, positive
+from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
 
 
@@ -57,7 +57,7 @@ class Given(Noise):
     @property
     def assumption(self) -> str:
         """What a proof assumes of the noise, in few words."""
-        return GIVEN
+        return "the noise is σ-sub-Gaussian"
 
     @property
     def explanation(self) -> str:

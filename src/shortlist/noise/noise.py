@@ -16,7 +16,6 @@ from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
-GIVEN = "the noise is σ-sub-Gaussian"  # as the thresholds' assumptions have it
 UPPER = 0.9  # confidence that a σ advised is large enough
 
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined

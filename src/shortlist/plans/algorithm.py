@@ -14,6 +14,7 @@ from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.relation import Linear, Relation, relation_on
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
 
 
@@ -37,20 +38,16 @@ class Planned:
         How it goes beyond its theorem; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
-    classical : bool
-        Ignore the features: every arm is its own dimension.
+    relation : callable
+        From the problem, what is assumed of how the means depend on the features: a class of
+        ``shortlist.relation``, by default ``Linear``.
     results : ResultModel
         What the bounds are for: sub-Gaussian noise as it is stated, by default, or results in a range.
     interval : ArmInterval, optional
         What an arm's own interval is, where it is not the usual one.
-    misspecification : float
-        How far from linear in the features the means may be.
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
-    guide : str
-        What guesses from the features, where nothing else uses them: an algorithm that is otherwise
-        classical.
 
     Examples
     --------
@@ -73,12 +70,10 @@ class Planned:
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
-    classical: bool = False
+    relation: Callable[[Problem], Relation] = Linear
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
-    misspecification: float = 0.0
     uses_noise: bool = False
-    guide: str = ""
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -99,10 +94,11 @@ class Planned:
                 "algorithm, such as Guess-and-verify."
             )
         delta = noise.left_of(problem.delta)
-        alone = self.classical and not self.guide  # then nothing looks at the features
-        features = np.eye(problem.arms) if alone else problem.reduced
+        relation = self.relation(problem)
+        looks = relation.uses_features or relation.guide
+        features = problem.reduced if looks else np.eye(problem.arms)
         setting = ThresholdInputs.of(
-            problem, classical=self.classical, rank=features.shape[1], sigma=noise.sigma
+            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
         )
         reduced = ReducedProblem(features, problem.m, noise.sigma, delta, problem.epsilon)
         if self.uses_noise:
@@ -116,12 +112,11 @@ class Planned:
             problem,
             self.threshold,
             setting,
+            relation_on(problem, self.relation),
             PlanEngine(self.strategy, reduced),
             list(self.unproven),
             extends=self.extends,
             results=self.results,
             own_interval=self.interval,
-            misspecification=self.misspecification,
-            guide=self.guide,
             rebind=self.bind,
         )

@@ -57,7 +57,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from shortlist.noise import GIVEN
 from shortlist.noise.bounded import WithinRange
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.jit import compiled
@@ -76,6 +75,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
+from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
 
@@ -158,17 +158,14 @@ PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, INTERVAL, alone=False)
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
 THRESHOLDS = {
-    KL_RATE: StrategyThreshold(
-        "exploration_rate", _RATE, COINS.assumption, _AUTHORS, coverage=EACH_SIDE
-    ),
+    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        COINS.assumption,
         "after Robbins 1970; proof: docs/rivals.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
-    NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, GIVEN, _AUTHORS, coverage=EACH_SIDE),
+    NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     NORMAL_PAIRED: CONTRAST_MIXTURE,
 }
 
@@ -413,7 +410,7 @@ ALGORITHMS = {
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,
-        classical=True,
+        relation=Unrelated,
         results=row.interval.results,
         interval=row.interval.of_arm,
     )

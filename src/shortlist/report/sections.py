@@ -79,7 +79,7 @@ MEANS = (
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    classical = study.bound.setting.classical
+    classical = not study.bound.relation.uses_features
     compared = (
         "The stop compares differences of two means, which are known more precisely. So intervals "
         "may overlap where the order is settled."
@@ -168,7 +168,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     delta = f"{problem.delta:g}"
     if study.budget is not None:
         delta += " (of the interval of an arm named beforehand; it decides nothing)"
-    features = f"{problem.dimension:,} (rank {problem.rank:,})"
     pulls = "Pulls of the first plan" if makes_plans(study) else "Initial pulls"
     rows = [
         ("Algorithm", bound.name),
@@ -179,7 +178,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
-        ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
+        ("Features, N", bound.relation.features_used),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
         (pulls, f"{len(study.model.first_bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
@@ -189,8 +188,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         rows.insert(1, ("Before the verification", before))
     if study.budget is not None:
         rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
-    if bound.misspecification:
-        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
+    rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]
