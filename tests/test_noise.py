@@ -715,7 +715,7 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
 
 def test_what_is_stored_makes_the_same_noise() -> None:
     for given in ({"sigma": 0.4}, *KINDS):
-        stated = Noise.of(given["sigma"], given.get("reward_range"), tuple("abc"))
+        stated = Noise.of(given["sigma"], given.get("reward_range"), tuple("abcdef"))
         again = Noise.read(json.loads(json.dumps(stated.written)))
         assert type(again) is type(stated)
         assert again.written == stated.written
