@@ -20,7 +20,7 @@ from command_line import fails, run
 from error_rates import shown_above, shown_below
 from samples import improbability
 from shortlist import errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
 from shortlist.noise import Noise, estimated
 from shortlist.noise.estimated import (

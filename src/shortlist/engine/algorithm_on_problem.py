@@ -14,6 +14,7 @@ from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
+from shortlist.references import Work
 from shortlist.relation import Relation
 from shortlist.rules.rewards import REWARDS
 from shortlist.rules.rule import Rule
@@ -65,6 +66,8 @@ class AlgorithmOnProblem:
     results: ResultModel = field(default_factory=SubGaussian)
     # What an arm's own interval is, where it is not the usual one.
     own_interval: ArmInterval | None = None
+    method: str = ""  # what was used, in a sentence
+    cited: tuple[Work, ...] = ()  # the works that the algorithm is from
 
     @cached_property
     def noise(self) -> Noise:

@@ -410,6 +410,7 @@ ALGORITHMS = {
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,
+        works=("subsets",),
         relation=Unrelated,
         results=row.interval.results,
         interval=row.interval.of_arm,
