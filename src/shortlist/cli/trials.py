@@ -191,8 +191,7 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="Treat results told before as measured again: record the values that differ as "
-            "new results, or all of them if none differs.",
+            help="All that was told of this file before was measured again: record it as new results.",
         ),
     ] = False,
     name: NameOption = None,
