@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.advice import advised, setting
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 
@@ -76,15 +75,15 @@ class Noise:
             return sigma
         if reward_range is not None and not (isinstance(sigma, str) and sigma == "bounded"):
             raise InvalidSetting(
-                f"reward_range can only be used with {setting('sigma', 'bounded')}, got sigma = "
+                f"reward_range can only be used with sigma='bounded', got sigma = "
                 f"{sigma!r}: leave one of them out."
             )
         if sigma is None:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
-                f"guarantee. Give the noise's standard deviation; or {setting('sigma', 'bounded')} "
-                f"with {_range_words()} for bounded rewards; or, for normal noise, "
-                f"{setting('sigma', 'estimate')}, or {setting('sigma', 'estimate per arm')} where σ "
+                "guarantee. Give the noise's standard deviation; or sigma='bounded' "
+                "with reward_range=(low, high) for bounded rewards; or, for normal noise, "
+                "sigma='estimate', or sigma='estimate per arm' where σ "
                 "differs from arm to arm."
             )
         if isinstance(sigma, str):
@@ -274,8 +273,7 @@ def _positive(name: str, value: object) -> float:
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            f"{setting('sigma', 'bounded')} needs the range of the results: "
-            f"{advised('write', 'pass')} {_range_words()}."
+            "sigma='bounded' needs the range of the results: give reward_range=(low, high)."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(
@@ -399,7 +397,3 @@ def _squares(values: Sequence[float]) -> list[float]:
     from_first = [value - values[0] for value in values]
     mean = math.fsum(from_first) / len(values)
     return [(value - mean) ** 2 for value in from_first]
-
-
-def _range_words() -> str:
-    return advised("reward_range = [low, high]", "reward_range=(low, high)")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.advice import command, option, shell_word
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
@@ -108,8 +107,8 @@ def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing; or arm and "
                 "value, for results that nobody asked for. "
-                f"{command('ask', '--out plate.csv')} writes such a file; if a spreadsheet shows it "
-                "in one column, add --semicolons."
+                "study.ask(n) writes such a file; if a spreadsheet shows it in one column, add "
+                "--semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
     seen: dict[int | None, int] = {}
@@ -284,7 +283,7 @@ def _match_unasked(
         if arm is None:
             raise InvalidInput(
                 f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} "
-                f"{command('export', '--table')} lists them."
+                "study.table() lists them."
             )
         first = row.key or key_of_trial(row.study, row.trial or 0)
         again = f"{first}{AGAIN}"
@@ -306,8 +305,8 @@ def _match_unasked(
 def _differs(
     where: str, known: Trial, row: PlateRow, value: float, measured_again: bool
 ) -> ToldBefore:
-    one = command("tell", f"--arm {shell_word(known.name)} --value={value!r}")
-    whole = "" if measured_again else f" If the whole file was, add {option('measured-again')}."
+    one = f"study.tell(arm={known.name!r}, value={value!r})"
+    whole = "" if measured_again else " If the whole file was, add measured_again=True."
     place = "needs a key of its own" if row.own_key else "belongs on a new row"
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
@@ -350,16 +349,13 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
         if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
-            flag = option("measured-again")
-            again = command("tell", f"{shell_word(str(file))} {flag}")
-            if not flag.startswith("--"):
-                again = f"the same request with {flag}"
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",
                 f"Nothing was told. If it is a copy, do nothing; put any rows that {name!r} lacks "
                 "into a file of their own. If everything was measured again with the same results, "
-                f"{again} tells it, or give every row a key of its own in a column key.",
+                "the same with measured_again=True tells it, or give every row a key of its own in a "
+                "column key.",
             )
 
 
@@ -379,21 +375,21 @@ def _is_same(cell: str, text: str) -> bool:
 
 def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
     which = f"{where}: trial {trial.number} ({trial.name!r})"
-    one = command("tell", f"--arm {shell_word(trial.name)} --value={value!r}")
+    one = f"study.tell(arm={trial.name!r}, value={value!r})"
     if trial.state == "told":
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
             f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If it was "
             f"measured again, {one} tells it. If the whole file was, add "
-            f"{option('measured-again')}: then all values in it count as new results.",
+            f"measured_again=True: then all values in it count as new results.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return ToldBefore(
         f"{which} is {trial.state}{reason} and has the value {value!r} here.",
         f"Leave it blank. If it was measured after all, {one} tells it. If the whole file was "
-        f"measured again, add {option('measured-again')}.",
+        f"measured again, add measured_again=True.",
     )
 
 
 def _correction(trial: Trial, value: float) -> str:
-    return command("correct", f"{trial.number} --value={value!r} --reason TEXT")
+    return f"study.correct({trial.number}, {value!r}, reason=…)"

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
-from shortlist.advice import advised, command, command_from
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.errors import (
@@ -373,14 +372,10 @@ class Study(View):
         known = set(self.problem.names)
         lacking = sorted({trial.name for trial in other.taken} - known)
         if lacking:
-            way = advised(
-                f"{command('tell', 'FILE.csv')} with an exported file without these rows",
-                "study.tell_unasked(results)",
-            )
             raise InvalidInput(
                 f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
                 "does not know: nothing was told. Add these arms, or tell the results of the others "
-                f"alone: {way}."
+                "alone: study.tell_unasked(results)."
             )
         for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
@@ -552,12 +547,11 @@ class Study(View):
     def _nothing_to_ask(self) -> ShortlistError:
         """Why there is no trial to be asked for."""
         if self.done:
-            read = advised(command("status"), "read study.shortlist")
-            more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.budget is not None else f"{more} to go on evaluating"
+            reopen = ", or call study.reopen() to go on evaluating"
+            more = "" if self.budget is not None else reopen
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
-                f"final: {read}{more}."
+                f"final: read study.shortlist{more}."
             )
         if self.audit.rejection is not None:
             return LinearityRejected(advice(self))
@@ -759,10 +753,10 @@ class Study(View):
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
         if self.budget is not None:
-            way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
                 f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                f"To evaluate more, begin a study with a larger budget and these results: {way}."
+                "To evaluate more, begin a study with a larger budget and these results: "
+                "new_study.carry_over(study)."
             )
         self._journal.resume("reopened")
 
