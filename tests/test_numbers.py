@@ -122,7 +122,7 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
         problem = Problem.of(x * np.array(units), 2, sigma=1.0, S=1.0)
         for threshold in ("determinant", "frequentist"):
             with pytest.raises(errors.InvalidFeatures, match="units of the features"):
-                shortlist.catalog.names.find_algorithm("m-LinGapE").bind(problem, threshold)
+                shortlist.catalog.registry.find_algorithm("m-LinGapE").bind(problem, threshold)
 
 
 def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
@@ -263,7 +263,7 @@ def make(features: Any = X, m: int = 1, *, sigma: Any = 1.0, **settings: Any) ->
 ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     (
         make(threshold="determinant"),
-        "pass S=…, or use threshold='self_normalized'",
+        "give S=…, or use threshold='self_normalized'",
         [make(threshold="determinant", S=2.0), make(threshold="self_normalized")],
     ),
     (
@@ -326,7 +326,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(sigma="bounded"),
-        "pass reward_range=(low, high)",
+        "give reward_range=(low, high)",
         [make(sigma="bounded", reward_range=(0.0, 1.0))],
     ),
     (
