@@ -47,7 +47,7 @@ def test_a_result_that_contradicts_is_refused_with_all_others(study: shortlist.S
             actions.tell(study, {"results": results})
     with pytest.raises(
         TrialClosed,
-        match=r"0\.5 is stored; `shortlist correct STUDY 0 --value X --reason TEXT` corrects",
+        match=r"0\.5 is stored; study\.correct\(0, value, reason=…\) corrects",
     ):
         actions.fail(study, {"trials": [1, 0]})
     assert study.fingerprint == before
@@ -278,7 +278,7 @@ def test_rows_of_an_export_measured_a_third_time_are_told_by_their_arms(
         if value == "0.6":
             assert actions.tell(study, again)["taken"] == [1]
             continue
-        with pytest.raises(ToldBefore, match=r"tell STUDY --arm ash --value=0\.7"):
+        with pytest.raises(ToldBefore, match=r"study\.tell\(arm='ash', value=0\.7\)"):
             actions.tell(study, again)
 
 
