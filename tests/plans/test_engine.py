@@ -270,7 +270,6 @@ class TestContract:
         study = begin(name)
         study.run(results_for(name), progress=False, max_evaluations=30)
         assert study.remaining().low >= 1
-        assert study.remaining(quick=True).low >= 1
         study.run(results_for(name), progress=False)
         past = study.history()
         assert len(past.frame) == study.evaluations

@@ -6,15 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
-
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.noise import GIVEN
 from shortlist.problem import Problem
-from shortlist.rules.rewards import either, gaussian
-from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold, Threshold, ThresholdInputs
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
@@ -99,15 +95,6 @@ class AlgorithmOnProblem:
     def mirrored_at(self) -> float:
         """The sum of a result and of what the algorithm sees of it, where the smallest are sought."""
         return sum(self.reward_range or (0.0, 0.0))
-
-    def rewards(self, means: Reals) -> tuple[Rule, Reals]:
-        """How results are simulated if these are the means: the reward model and its parameters."""
-        if self.reward_range is None:
-            setup = self.engine.setup
-            return gaussian, np.vstack([means, setup.sigma * np.sqrt(setup.noise)])
-        low, high = np.full((2, len(means)), np.array(self.reward_range)[:, None])
-        shares = np.clip((means - low) / (high - low), 0.0, 1.0)
-        return either, np.vstack([shares, low, high])
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""

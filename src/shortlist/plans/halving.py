@@ -65,7 +65,6 @@ class XYHalvingStrategy(BudgetStrategy):
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
         arms, rank = problem.features.shape
         self._phases = phases(arms, problem.m, rank, budget)
-        self.cost = 1e7 + 1e3 * min(arms, NEAR) ** 2
         super().__init__(problem, budget)
 
     @property

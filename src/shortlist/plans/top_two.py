@@ -40,8 +40,6 @@ EQUAL = 1e-18  # of the arms' own squares: what rounding may leave of a differen
 class TopTwoStrategy(SmallPlans):
     """Plans of few pulls, each for a pair on which two draws of the means disagree."""
 
-    cost = 1e6
-
     def _next_plan(self) -> Integers:
         """A pull for each pair on which two draws disagree."""
         problem, order = self._problem, np.argsort(-self.means, kind="stable")

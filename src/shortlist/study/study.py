@@ -264,7 +264,7 @@ class Study(View):
     def _repr_html_(self) -> str:
         words = repr(self)[1:-1]
         if not self.done and self.audit.rejection is None:
-            words = f"{words}; to go: {self.remaining(quick=True)}"
+            words = f"{words}; to go: {self.remaining()}"
         return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
@@ -515,19 +515,14 @@ class Study(View):
             coverage=self.bound.coverage,
         )
 
-    def remaining(self, *, quick: bool = False) -> Projection:
+    def remaining(self) -> Projection:
         """How many more evaluations to expect until the stop, with a range.
 
-        It is projected from the estimates.
+        It is extrapolated from the estimates, as if the arms kept their shares of the pulls.
 
         With a budget it is exact: the budget minus the results told.
-
-        Parameters
-        ----------
-        quick : bool
-            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
-        return remaining(self, quick=quick)
+        return remaining(self)
 
     def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
