@@ -69,7 +69,7 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, str, Callable[[], 
             "The statistic that must fall to ε, over the evaluations."
             if study.budget is None
             else "How much better the challenger may still be, each time the results were looked at.",
-            lambda: plot.stopping(study, projection=analysis.remaining, history=analysis.past),
+            lambda: plot.stopping(study, projection=analysis.remaining),
         )
         yield (
             "shrinking",
