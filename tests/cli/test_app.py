@@ -319,7 +319,7 @@ def test_no_sign_is_lost_in_another_encoding(folder: Path) -> None:
 
     report = said("ascii", "new", "screen.toml", "--json")
     assert report.isascii()
-    assert "σ = 1" in json.loads(report)["guarantee"]
+    assert "σ = 1" in json.loads(report)["guarantee"]["text"]
     rows = said("cp1252", "export", "screen.toml", "--table", "--json")
     assert rows.isascii()
     assert [row["name"] for row in json.loads(rows)["rows"]] == names

@@ -160,7 +160,7 @@ def test_the_answer() -> None:
     assert places == sorted(places)
     assert f"after {study.evaluations} evaluations" in words
     assert (
-        study.bound.guarantee("").removeprefix("Proven if the means are linear in the features:")
+        study.bound.claim.text.removeprefix("Proven if the means are linear in the features: ")
         in words
     )
     assert "with probability at least 0.95" in words

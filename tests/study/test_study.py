@@ -60,10 +60,10 @@ def test_ask_tell_to_the_stop() -> None:
 
 def test_the_answer_states_its_guarantee() -> None:
     s = study(epsilon=0.01, delta=0.1, S=1.5)
-    assert s.shortlist.guarantee.startswith("No guarantee yet")
+    assert s.shortlist.guarantee.text.startswith("No guarantee yet")
     assert s.shortlist.names == ()
     s.run(noisy(), progress=False)
-    words = s.shortlist.guarantee
+    words = s.shortlist.guarantee.text
     for piece in (
         "Proven",
         "0.9",
@@ -81,8 +81,10 @@ def test_the_answer_states_its_guarantee() -> None:
 def test_a_heuristic_threshold_is_called_heuristic() -> None:
     s = study(threshold="heuristic")
     s.run(noisy(), progress=False)
-    assert s.shortlist.guarantee.startswith("Heuristic: no proof covers this answer, because the")
-    assert "Proven" not in s.shortlist.guarantee
+    assert s.shortlist.guarantee.text.startswith(
+        "Heuristic: no proof covers this answer, because the"
+    )
+    assert "Proven" not in s.shortlist.guarantee.text
 
 
 def test_table() -> None:
@@ -256,7 +258,7 @@ def test_arms_alone_are_a_classical_bandit() -> None:
     s = shortlist.Study(arms=NAMES, m=1, sigma=0.1, algorithm="LUCB", seed=0)
     assert s.run(lambda trial: MEANS[trial.arm], progress=False).names == ("ash",)
     np.testing.assert_allclose(s.posterior.variances, 1.0 / s.posterior.pulls)
-    assert s.shortlist.guarantee.startswith("Proven")
+    assert s.shortlist.guarantee.text.startswith("Proven")
 
 
 def test_the_progress_line_shows_evaluations_statistic_and_shortlist() -> None:
@@ -286,16 +288,16 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     s.tell(first, evaluate(first))
     s.tell(arm="ash", value=1.0)
     s.run(evaluate, progress=False)
-    words = s.shortlist.guarantee
+    words = s.shortlist.guarantee.text
     assert words.startswith("Proven")
     assert "Failed or cancelled: 1" in words
     assert "the time an evaluation takes does not depend on its value" in words
     assert "told without having been asked for: 1" in words
     plain = study()
     plain.run(noisy(), progress=False)
-    words = plain.shortlist.guarantee
-    assert words.startswith(plain.bound.guarantee())
-    assert words.removeprefix(plain.bound.guarantee()).startswith(
+    words = plain.shortlist.guarantee.text
+    assert words.startswith(plain.bound.claim.text)
+    assert words.removeprefix(plain.bound.claim.text).startswith(
         " That the means are linear in the features was tested by"
     )
 

@@ -99,9 +99,9 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if not opened.bound.setting.classical:
+        if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
-        say("Not certified." if rejected else fold(answer.guarantee))
+        say("Not certified." if rejected else fold(answer.guarantee.text))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
@@ -109,7 +109,9 @@ def status(
         if len(opened.pending) > SHOWN:
             say(f"… and {len(opened.pending) - SHOWN} more: {command('ask', '--again')}.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
-    if shown := [each for each in warnings if rejected or each["words"] not in answer.guarantee]:
+    if shown := [
+        each for each in warnings if rejected or each["words"] not in answer.guarantee.text
+    ]:
         say()
     for finding in shown:
         say_entry("warning", f"{finding['words']} {finding['meaning']}")
@@ -249,9 +251,6 @@ def carried_words(study: Study) -> str:
     words = f"{count(len(told), 'result')} carried over"
     words += f" ({corrected:,} of them corrected)" if corrected else ""
     words += f" and {count(failed, 'failed trial')}" if failed else ""
-    from_key = [trial.key for trial in copies if trial.key is not None]
-    if len(from_key) < len(told):  # an earlier version did not keep the numbers
-        return words
     same = all(
         trial.key is None or int(trial.key.rpartition(" ")[2]) == trial.number for trial in copies
     )

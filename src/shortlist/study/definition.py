@@ -23,16 +23,26 @@ from shortlist.numerics.blockwise import blocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
-from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
 
 OWN = "(your own)"
-KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+KEYS = (
+    "m",
+    "sigma",
+    "delta",
+    "epsilon",
+    "S",
+    "algorithm",
+    "threshold",
+    "seed",
+    "lease",
+    "audit",
+    "direction",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,9 +81,8 @@ class Definition:
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": bool(audit),
+            "direction": problem.direction,
         }
-        if problem.minimizes:  # settings without it maximize, and their digest is an older one's
-            choices["direction"] = problem.direction
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
 
@@ -98,22 +107,19 @@ class Definition:
 
     @property
     def audit(self) -> bool:
-        """Whether linearity is tested; it was not in studies that were begun before audits were."""
-        return bool(self.choices.get("audit", False))
+        """Whether linearity is tested."""
+        return bool(self.choices["audit"])
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
         budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
-        if "audit" not in stored.choices:
-            self.choices.pop("audit", None)
         algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
     def problem(self) -> Problem:
         """The problem of the study."""
-        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
-        asked["direction"] = self.choices.get("direction", "maximize")
+        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
         noise = Noise.read(self.choices["sigma"], self.names)
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
@@ -148,9 +154,8 @@ class Definition:
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
-        given, kept = ({"direction": "maximize", **each.choices} for each in (self, stored))
-        for key, value in given.items():
-            was = kept.get(key)
+        for key, value in self.choices.items():
+            was = stored.choices[key]
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, but "
@@ -244,9 +249,8 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
     if isinstance(algorithm, Budgeted):
-        # XY-halving was the only one at first, and is stored without the name of its class.
-        kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
-        return {"name": algorithm.name, "budget": algorithm.budget, **kind}
+        kind = type(algorithm).__name__
+        return {"name": algorithm.name, "budget": algorithm.budget, "kind": kind}
     if isinstance(algorithm, Guided):
         return {"name": Guided.__name__, "model": algorithm.model_name}
     if isinstance(algorithm, MisLid):
@@ -272,9 +276,7 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-BUDGETED: dict[str, type[Budgeted]] = {
-    each.__name__: each for each in (XYHalving, TopTwo, PairsInDoubt)
-}
+BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (PairsInDoubt,)}
 
 
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
@@ -287,7 +289,11 @@ def _algorithm(described: dict[str, Any]) -> str | Algorithm:
             return MisLid(**{key: value for key, value in described.items() if key != "name"})
         if "budget" in described:
             given = {key: value for key, value in described.items() if key != "kind"}
-            return BUDGETED[described.get("kind", XYHalving.__name__)](**given)
+            if described.get("kind") not in BUDGETED:
+                raise DamagedStorage(
+                    f"the study's algorithm, {described['name']}, is not known to this version."
+                )
+            return BUDGETED[described["kind"]](**given)
         return GIFA(**described)
     except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None

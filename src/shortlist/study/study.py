@@ -30,6 +30,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
+from shortlist.guarantee import contradicted
 from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
@@ -38,12 +39,11 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee import assurance, differences, ending, equal_seeds
+from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
     advice,
-    contradicted,
     doubts,
     examine,
     warn_of_features,
@@ -193,7 +193,7 @@ class Study(View):
             audit=audit,
         )
         self._begin(problem, definition, chosen, wide)
-        if not self.bound.setting.classical:
+        if self.bound.relation.uses_features:
             warn_of_features(problem)
         if storage is None:
             self.name = "study" if name is None else name
@@ -380,9 +380,7 @@ class Study(View):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
             into = Study(**given, **alike, storage=place, name=called)
-        # Earlier versions did not keep from which trial a result came: those are carried once.
-        if not any(each.cause.origin == "carried" and each.key is None for each in into.trials):
-            into.carry_over(self)
+        into.carry_over(self)
         return into
 
     def carry_over(self, other: Study) -> list[Trial]:
@@ -509,7 +507,7 @@ class Study(View):
             table=listed,
             evaluations=evaluations,
             final=final,
-            guarantee=assurance(self, error).words,
+            guarantee=guarantee_of(self, error),
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,

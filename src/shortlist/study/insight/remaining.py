@@ -150,7 +150,7 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
-    if study.bound.guide and study.round.strategy.has_guess:
+    if study.bound.relation.guide and study.round.strategy.has_guess:
         return _guided(study)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
