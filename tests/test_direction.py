@@ -133,7 +133,7 @@ def test_it_is_stored_and_other_settings_are_refused(tmp_path):
 def test_going_on_without_features_keeps_the_direction():
     study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES, direction="minimize")
     study.tell(arm="ash", value=1.0)
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.direction == "minimize"
     assert free.trials[0].value == 1.0
 

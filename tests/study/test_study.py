@@ -498,7 +498,7 @@ def carried(storage: Path | None = None) -> tuple[shortlist.Study, shortlist.Stu
         old.tell(trial, 0.5 + trial.number)
     old.fail(trials[1], "the well was empty")
     old.correct(2, 0.25, reason="mistyped")
-    return old, old.without_features()
+    return old, old.continued(features=None)
 
 
 def test_carried_trials_keep_their_numbers_failures_and_corrections() -> None:
@@ -563,8 +563,8 @@ def continued(storage: Path | None) -> tuple[shortlist.Study, ...]:
     first = study(storage=storage, name="first")
     first.tell(first.ask(), 0.5)
     first.tell(arm="beech", value=0.25, key="r.csv, row 1")
-    second = first.without_features()
-    return first, second, second.with_misspecification(0.1)
+    second = first.continued(features=None)
+    return first, second, second.continued(delta=0.01)
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
@@ -626,7 +626,8 @@ def test_results_that_come_home_count_once() -> None:
     first = study(name="first")
     first.tell(arm="beech", value=0.25)
     first.tell(first.ask(), 0.5)
-    for there in (first.without_features(), first.without_features().with_misspecification(0.1)):
+    free = first.continued(features=None)
+    for there in (free, free.continued(delta=0.01)):
         there.tell(arm="doum", value=0.125)
         there.correct(0, 0.375, reason="mistyped")
     assert len(first.carry_over(there)) == 3
@@ -671,9 +672,9 @@ def made_again(old: shortlist.Study) -> shortlist.Study:
 
 
 CONTINUED: dict[str, Callable[[shortlist.Study], shortlist.Study]] = {
-    "without features": shortlist.Study.without_features,
-    "features as a guide": shortlist.Study.with_features_as_guide,
-    "within 0.1 of linear": lambda old: old.with_misspecification(0.1),
+    "without features": lambda old: old.continued(features=None),
+    "another epsilon": lambda old: old.continued(epsilon=0.1),
+    "another delta": lambda old: old.continued(delta=0.01),
     "the same settings": made_again,
 }
 

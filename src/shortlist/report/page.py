@@ -50,7 +50,7 @@ def html(study: Study) -> str:
     True
     """
     analysis, problem = Analysis(study), study.problem
-    script = _own("script.js") + _own("search.js")
+    script = _own("script.js")
     title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
     title = f"{title} {problem.arms:,} arms" if study.name == UNNAMED else study.name
     return _template().render(

@@ -110,7 +110,7 @@ def test_one_voice():
     assert words.startswith("Not certified: the results contradict means that are linear in ")
     assert "Results of the same arm agree with σ" in words
     assert "so the means are not linear." in words
-    assert "without_features()" in words
+    assert "study.continued(features=None)" in words
     badge = guarantee_of(study)
     assert badge.level == "warn"
     page = html(study)
@@ -155,8 +155,7 @@ def test_a_sigma_that_is_too_small_is_blamed_and_not_linearity():
     assert "σ is too small, and whether the means are linear cannot be judged" in words
     assert "new_study.carry_over(study)" in words
     assert "sigma='estimate'" in words
-    for copies_sigma in ("without_features()", "with_misspecification", "with_features_as_guide"):
-        assert copies_sigma not in words
+    assert "study.continued(" not in words  # it would copy σ
     advised = float(re.search(r"larger σ \(sigma=([\d.]+) or", words)[1])
     assert 2.0 < advised / blamed.problem.sigma < 6.0
 
@@ -426,7 +425,7 @@ def test_mislid_is_tested_within_its_misspecification():
 # Going on
 def test_going_on_without_features_keeps_every_result_and_finds_the_list():
     study = rejected(BELL, sigma=0.05, epsilon=0.1)
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.evaluations == study.evaluations
     assert free.problem.is_classical
     told = [(t.arm, t.value) for t in study.taken]
@@ -442,7 +441,7 @@ def test_going_on_without_features_keeps_every_result_and_finds_the_list():
 
 def test_going_on_with_the_features_as_a_guide_keeps_every_result_and_finds_the_list(tmp_path):
     study = rejected(BELL, sigma=0.05, epsilon=0.1, storage=tmp_path / "s.db", name="bell")
-    guided = study.with_features_as_guide()
+    guided = study.continued(trust="guide")
     told = [(t.arm, t.value) for t in study.taken]
     assert [(t.arm, t.value) for t in guided.taken] == told
     noise = np.random.default_rng(9)
@@ -456,7 +455,7 @@ def test_going_on_with_the_features_as_a_guide_keeps_every_result_and_finds_the_
 
 def test_going_on_with_a_misspecification_keeps_every_result():
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1)
-    near = study.with_misspecification(3.0)
+    near = study.continued(algorithm=shortlist.MisLid(misspecification=3.0))
     assert near.bound.relation.tolerance == 3.0
     assert near.evaluations == study.evaluations
 
@@ -467,7 +466,7 @@ def test_results_are_carried_in_the_order_in_which_they_came():
     order = [59, 59, 3, 0, 59, 3, 17]
     for value, arm in enumerate(order):
         study.tell(arm=arm, value=float(value))
-    free = study.without_features()
+    free = study.continued(features=None)
     assert [trial.arm for trial in free.taken] == order
     assert [trial.value for trial in free.taken] == list(range(7))
 
@@ -502,9 +501,9 @@ def test_open_trials_of_rounds_are_not_called_the_audit_s():
 
 def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1, storage=tmp_path / "s.db", name="dose")
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.name == "dose, without features"
-    again = study.without_features()
+    again = study.continued(features=None)
     assert again.evaluations == free.evaluations == study.evaluations
     loaded = shortlist.Study.load(tmp_path / "s.db", free.name)
     assert loaded.fingerprint == free.fingerprint
@@ -578,16 +577,17 @@ def test_the_command_line_knows_the_audit(tmp_path):
     )
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
-    assert "`shortlist without-features screen.toml`" in refused.stderr
+    assert "`shortlist continue screen.toml --without-features`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status
     assert "The results contradict means that are linear in the features with noise of σ" in status
-    made = command("without-features", "screen.db", folder=tmp_path)
+    made = command("continue", "screen.db", "--without-features", folder=tmp_path)
     assert "28 results carried over" in " ".join(made.stdout.split())
     near = json.loads(
         command(
-            "with-misspecification",
+            "continue",
             "screen.db",
+            "--misspecification",
             2.5,
             "--study",
             "screen",

@@ -1060,7 +1060,10 @@ def _without_linearity(study: View) -> str:
     if arms <= MOST_ARMS:
         others.insert(
             0,
-            advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
+            advised(
+                command("continue", "--misspecification C"),
+                "study.continued(algorithm=MisLid(misspecification=c))",
+            )
             + f", if every mean is within {within}",
         )
     if any(
@@ -1070,7 +1073,7 @@ def _without_linearity(study: View) -> str:
             "a new study with a column of ones added to the features, since the present ones "
             "cannot express a level common to all results"
         )
-    without = advised(command("without-features"), "study.without_features()")
+    without = advised(command("continue", "--without-features"), "study.continued(features=None)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
         f"assumes nothing about the means: {without}. Alternatives: {'; '.join(others)}. To give a "
