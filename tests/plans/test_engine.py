@@ -43,7 +43,7 @@ def flip(trial: Any) -> float:
 
 
 def is_bounded(name: str) -> bool:
-    return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).reward_range is not None
+    return not find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).noise.uses_sigma
 
 
 def results_for(name: str) -> Callable[[Any], float]:

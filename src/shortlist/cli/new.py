@@ -183,8 +183,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
     if study.budget is None and suspicious_delta(problem.delta):
         yield "warning", suspicious_delta(problem.delta)
-    single = " in a single evaluation" if problem.noise.kind == "given" else ""
-    yield "noise", problem.noise.figure + single
+    yield "noise", problem.noise.announcement
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text
     if not is_audited(bound):

@@ -40,7 +40,7 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
@@ -646,7 +646,7 @@ ALGORITHMS = {
         works=("karnin",),
         adapted=True,
         summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
     ),
     "Guess-and-verify (own results)": Planned(
@@ -656,7 +656,7 @@ ALGORITHMS = {
         works=("karnin",),
         adapted=True,
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
         relation=Unrelated,
     ),

@@ -34,7 +34,7 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.guess_and_verify import (
     HALF_WIDTH,
@@ -751,7 +751,7 @@ class Guided(Algorithm):
                 GuidedStrategy, features=problem.features, model=self.model, past=past
             ),
             threshold=ANY_MEANS,
-            interval_words=WORDS,
+            interval=INTERVAL,
             name=self.name,
             summary=self.summary,
             works=self.works,

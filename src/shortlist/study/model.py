@@ -27,7 +27,7 @@ from shortlist.engine.follow import (
     Steps,
     fresh_marks,
 )
-from shortlist.noise import first_of_each
+from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
 from shortlist.posterior.state import FLOOR
 from shortlist.study.answer import EVERY, arm_table

@@ -33,7 +33,6 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.guarantee import contradicted
-from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
 from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
@@ -326,7 +325,7 @@ class Study(View):
         settings: dict[str, Any] = {
             "features": None if problem.is_classical else problem.features,
             "m": problem.m,
-            "sigma": Noise.read(problem.noise.written, problem.names),
+            "sigma": problem.noise.as_stated,
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "direction": problem.direction,
@@ -657,7 +656,7 @@ class Study(View):
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         bound = self._journal.model.bound
-        low, high = bound.limits
+        low, high = bound.noise.limits
         checked = [
             # What is a float within the limits needs no closer look.
             (
