@@ -263,7 +263,8 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         hint = Hint(inside=lambda: arms_in(study.shortlist.names))
         if not study.done:
             trial = study.ask()
-            why = Reason.of(trial, study.problem)  # why() also looks at all results, each time
+            # why() also looks at all results, each time
+            why = Reason.of(trial, study.problem, study.aim)
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)

@@ -52,9 +52,7 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figur
         )
         yield (
             "Towards the stop",
-            "The statistic that must fall to ε, over the evaluations."
-            if study.budget is None
-            else "How much better the challenger may still be, each time the results were looked at.",
+            study.aim.statistic_words,
             lambda: plot.stopping(study, projection=analysis.remaining),
         )
         yield (

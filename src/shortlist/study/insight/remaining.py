@@ -144,9 +144,9 @@ def remaining(study: View) -> Projection:
     if study.audit.is_running:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
-    if study.budget is not None:
+    if not study.aim.certifies:
         # Failed and cancelled trials have used nothing up.
-        left = max(0, study.budget - study.evaluations - len(study.waiting))
+        left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
