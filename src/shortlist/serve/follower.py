@@ -15,7 +15,6 @@ from shortlist.printable import plain
 from shortlist.report.analysis import Analysis
 from shortlist.serve.actions import command_line
 from shortlist.serve.pages import live
-from shortlist.serve.statistic_chart import StatisticHistory
 from shortlist.study.insight.summary import status_report
 
 if TYPE_CHECKING:
@@ -50,7 +49,6 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
-        self._statistics = StatisticHistory()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
@@ -109,7 +107,7 @@ class Follower:
                 return self._latest
             here = command_line(study)
             analysis = Analysis(study, here)
-            html = live(analysis, self._statistics)
+            html = live(analysis)
             status = status_report(study, analysis.remaining, analysis.findings)
             shown = translated(plain(status), here)  # NaN is not valid JSON
             return Snapshot(study.changes, html, shown)
