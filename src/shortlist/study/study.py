@@ -776,11 +776,11 @@ class Study(View):
         >>> noise = np.random.default_rng(0)
         >>> def measure(trial):
         ...     return 0.5 * trial.arm + 0.5 * noise.standard_normal()
-        >>> study.run(measure, progress=False).guarantee[:46]
+        >>> study.run(measure, progress=False).guarantee.first_words
         'Proven if the means are linear in the features'
         >>> study.verify()
-        >>> study.run(measure, progress=False).guarantee[:7]
-        'Proven:'
+        >>> study.run(measure, progress=False).guarantee.first_words
+        'Proven'
         """
         self.refresh()
         if self.model.verifies:
