@@ -58,7 +58,7 @@ def from_arrow(table: Any) -> Read:
 
 
 def from_parquet(path: str) -> Read:
-    """The numbers and names of a Parquet file; an eighth of its columns is in memory besides."""
+    """The numbers and names of a Parquet file; a sixteenth of its columns is in memory besides."""
     try:
         require_pyarrow("features: to read a .parquet file pyarrow is needed")
     except ImportError as error:
@@ -106,22 +106,13 @@ def require_pyarrow(what: str) -> None:
 
 def read_frame(path: str | PathLike[str], error: type[InvalidInput]) -> pd.DataFrame:
     """A Parquet file as a DataFrame, with the index that pandas gave it, or the error."""
-
-    def frame(place: Path, memory: Memory) -> pd.DataFrame:
-        made: pd.DataFrame = _table(place, memory).to_pandas()
-        return made
-
-    return read_file(path, error, frame)
+    return read_file(path, error, _frame)
 
 
-def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
-    """A Parquet file as an Arrow table, or the error."""
-    return read_file(path, error, _table)
-
-
-def _table(path: Path, memory: Memory) -> Any:
+def _frame(path: Path, memory: Memory) -> pd.DataFrame:
     with _opened(path, memory) as (file, schema):
-        return _expanded(_rows(file, None), schema, memory)
+        frame: pd.DataFrame = _expanded(_rows(file, None), schema, memory).to_pandas()
+    return frame
 
 
 @contextmanager
@@ -130,7 +121,7 @@ def _opened(path: Path, memory: Memory) -> Iterator[tuple[Any, Any]]:
 
     Text is read as a dictionary, which is how it is stored: what repeats is there once.
     """
-    from pyarrow import parquet, types
+    from pyarrow import parquet
 
     options: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
     with parquet.ParquetFile(path, **options) as file:
@@ -139,9 +130,9 @@ def _opened(path: Path, memory: Memory) -> Iterator[tuple[Any, Any]]:
         if not _is_flat(field.type):
             raise memory.error(
                 f"{memory.source}: column {field.name!r} is {field.type}; numbers, text and lists "
-                "of numbers are read. Leave it out, or encode it as numbers."
+                "of one length are read. Leave it out, or encode it as numbers."
             )
-        if types.is_fixed_size_list(field.type):  # of an empty list every element takes memory
+        if _is_list(field.type):  # of an empty list every element takes memory
             memory.need(CELL * metadata.num_rows * field.type.list_size)
     memory.need_table(metadata.num_rows, metadata.num_columns)
     leaves = [metadata.schema.column(k) for k in range(metadata.num_columns)]
@@ -178,15 +169,13 @@ def _expanded(table: Any, schema: Any, memory: Memory) -> Any:
 
 
 def _is_flat(kind: Any) -> bool:
-    """Whether a column contains numbers, text or lists of numbers."""
+    """Whether a column contains numbers, text, times or lists of numbers of one length."""
     from pyarrow import types
 
-    if types.is_list(kind) or types.is_fixed_size_list(kind):
-        return _is_number(kind.value_type)
     if types.is_dictionary(kind):
         return _is_text(kind.value_type)
     others = types.is_temporal(kind) or types.is_decimal(kind) or types.is_null(kind)
-    return _is_number(kind) or _is_text(kind) or bool(others)
+    return _is_number(kind) or _is_text(kind) or _is_list(kind) or bool(others)
 
 
 def _columns(schema: Any) -> tuple[list[str], str | None]:
