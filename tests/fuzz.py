@@ -244,12 +244,6 @@ def labels(path: Path) -> object:
         return read_labels(path)
 
 
-def bound(path: Path) -> object:
-    from shortlist.cli.lower_bound import read_instance
-
-    return read_instance(path.parent / "X.csv", path.parent / "theta.csv", None, 1, 0.5)
-
-
 def study(path: Path) -> object:
     import shortlist
     from shortlist.study.storage.opening import study_names
@@ -345,10 +339,6 @@ KINDS: dict[str, Kind] = {
     ),
     "plate": Kind("plate.csv", plate(",", ";"), tell),
     "labels": Kind("labels.csv", text(LABELS), labels),
-    "bound, X.csv": Kind("X.csv", text(FEATURES), bound, {"theta.csv": b"1\n0.5\n-1\n"}),
-    "bound, theta.csv": Kind(
-        "theta.csv", text("1,0.5,-1\n", "x,y,z\n1,0.5,-1\n"), bound, {"X.csv": FEATURES.encode()}
-    ),
     "network, bnet": Kind(
         "a.bnet", text("targets, factors\nA, B & !C\nB, (A | B) & C\nC, 0\n"), network
     ),
