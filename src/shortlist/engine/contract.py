@@ -164,13 +164,8 @@ class AnyEngine(Protocol):
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, Any] | None = None,
     ) -> Runs:
-        """One run for each seed, to the stop: from the first pull, or one from a posterior and round."""
-
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 where rules are interpreted."""
+        """One run for each seed, from the first pull to the stop."""
 
 
 @dataclass(frozen=True)
