@@ -308,5 +308,3 @@ def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
         spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.setup.wanted
         assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
     assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.setup.initial) == 20
-    page = (DOCS / "feature-health.md").read_text()
-    assert "\nm-LinGapE evaluates every arm ten times first" not in page
