@@ -822,7 +822,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": None, "reward_range": (0, 1)}, "reward_range can only be used with sigma='bounded'"),
     ({"sigma": "estimate", "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
     ({"sigma": EACH, "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
-    ({"sigma": "bounded"}, r"needs the range of the results: pass reward_range=\(low, high\)"),
+    ({"sigma": "bounded"}, r"needs the range of the results: give reward_range=\(low, high\)"),
     ({"sigma": "bounded", "reward_range": (1, 0)}, r"lowest result to the highest, got \(1, 0\)"),
     ({"sigma": "bounded", "reward_range": (1, 1)}, r"lowest result to the highest, got \(1, 1\)"),
     ({"sigma": "bounded", "reward_range": (0, np.inf)}, "two finite numbers"),

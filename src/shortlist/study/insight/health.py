@@ -11,7 +11,6 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.advice import advised, command, command_from, setting
 from shortlist.arrays import Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
@@ -143,10 +142,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = advised(
-        command("correct", f"{trial.number} --value X --reason TEXT"),
-        f"study.correct({trial.number}, value, reason=…)",
-    )
+    way = f"study.correct({trial.number}, value, reason=…)"
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -303,12 +299,10 @@ def _curvature(study: View, results: Spread) -> Found:
     )
     if not study.done:
         return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
-    verify = advised(command("verify"), "study.verify()")
-    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     meaning = (
-        f"{wrong} {verify} goes on in the same study and tests the list by each arm's own results. "
-        f"Or begin a new study with {setting('trust', 'guide')}, or with squares and products "
-        f"among the features: {carried} gives it the results. {ADAPTIVE}"
+        f"{wrong} study.verify() goes on in the same study and tests the list by each arm's own "
+        "results. Or begin a new study with trust='guide', or with squares and products among the "
+        f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
     )
     return "warning", words, meaning, file_words
 
