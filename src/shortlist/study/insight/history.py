@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.contract import Decision
 from shortlist.engine.follow import TAKE, Steps
+from shortlist.engine.round import Decision
 from shortlist.numerics.records import Reals
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
@@ -182,10 +182,10 @@ class _Replay:
         """Take results in up to each of these evaluations in turn, and yield it."""
         for evaluation in evaluations:
             end = int(self._ends[evaluation])
-            before = self.model.decided
+            before = self.model.decision
             self._take(self._steps.part(self._at, end))
             self._at = end
-            if self.model.decided is not before:
+            if self.model.decision is not before:
                 self.looked = evaluation
             yield evaluation
 
