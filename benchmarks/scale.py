@@ -20,7 +20,7 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.engine.many_arms.memory import rows_read
 from shortlist.engine.settings import settings_of_rules

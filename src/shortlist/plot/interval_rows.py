@@ -66,7 +66,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
     alone = study.bound.engine.setup.alone
-    own_axis = f"mean, with its interval {study.bound.interval}"
+    own_axis = f"mean, with its interval {study.bound.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation

@@ -17,7 +17,7 @@ from shortlist.arrays import Integers
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import TAKE, VERIFY, Position, Steps
 from shortlist.engine.round import Decision
-from shortlist.noise import first_of_each
+from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
 from shortlist.study.answer import EVERY, arm_table
 

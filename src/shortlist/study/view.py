@@ -159,7 +159,7 @@ class View:
         """A copy of the means, variances and pulls so far; later results do not change it."""
         found = self._journal.model.posterior.copy()
         if self.problem.minimizes:
-            found.mirror(self.bound.mirrored_at)
+            found.mirror(self.bound.noise.mirrored_at)
         return found
 
     @property
