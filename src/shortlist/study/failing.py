@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shortlist.advice import advised, command
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count, on_one_line
 from shortlist.study.budget import no_room
@@ -28,10 +27,9 @@ def failing_arms(study: View) -> str:
 
 def remedy() -> str:
     """What to do about an arm that is set aside."""
-    tell = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
     return (
-        f"Repair the evaluation and tell a result of the arm ({tell}): then it is asked for again. "
-        "If it cannot be repaired, begin a study without that arm."
+        "Repair the evaluation and tell a result of the arm (study.tell(arm=…, value=…)): then it is "
+        "asked for again. If it cannot be repaired, begin a study without that arm."
     )
 
 
@@ -67,5 +65,4 @@ def nothing_to_ask(study: View) -> ShortlistError:
 def is_for_failures(study: View) -> bool:
     """Whether it is for arms set aside, not for a budget or an audit, that no more is asked for."""
     made = len(study.taken) + len(study.pending) + len(study.waiting)
-    has_room = study.budget is None or made < study.budget
-    return bool(study.set_aside) and has_room and not study.audit.is_running
+    return bool(study.set_aside) and study.aim.room(made) > 0 and not study.audit.is_running

@@ -50,6 +50,11 @@ class Model:
         self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
 
     @property
+    def decided_at(self) -> int:
+        """After how many results the last round was decided; -1 before the first."""
+        return int(self._position.decided_at[0])
+
+    @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
         if self.decision is None or not self.bound.engine.setup.has_pilot:

@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
-from shortlist.advice import advised, command, command_from
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
@@ -35,7 +34,7 @@ from shortlist.errors import (
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
@@ -178,8 +177,6 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
-        if budget is None and suspicious_delta(problem.delta):
-            warn_caller(UserWarning(suspicious_delta(problem.delta)))
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
@@ -194,6 +191,8 @@ class Study(View):
             audit=audit,
         )
         self._begin(problem, definition, chosen, wide)
+        if doubt := self.aim.doubtful_delta(problem.delta):
+            warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
         if storage is None:
@@ -265,7 +264,7 @@ class Study(View):
     def _repr_html_(self) -> str:
         words = repr(self)[1:-1]
         if not self.done and self.audit.rejection is None:
-            words = f"{words}; to go: {self.remaining(quick=True)}"
+            words = f"{words}; to go: {self.remaining()}"
         return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
@@ -373,14 +372,10 @@ class Study(View):
         known = set(self.problem.names)
         lacking = sorted({trial.name for trial in other.taken} - known)
         if lacking:
-            way = advised(
-                f"{command('tell', 'FILE.csv')} with an exported file without these rows",
-                "study.tell_unasked(results)",
-            )
             raise InvalidInput(
                 f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
                 "does not know: nothing was told. Add these arms, or tell the results of the others "
-                f"alone: {way}."
+                "alone: study.tell_unasked(results)."
             )
         for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
@@ -458,7 +453,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
         listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
-        error = None if self.budget is None else estimated_error(self)
+        error = None if self.aim.certifies else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it
             evaluations = self._answered_at + len(self.audit.results)
@@ -473,19 +468,14 @@ class Study(View):
             coverage=self.bound.coverage,
         )
 
-    def remaining(self, *, quick: bool = False) -> Projection:
+    def remaining(self) -> Projection:
         """How many more evaluations to expect until the stop, with a range.
 
-        It is projected from the estimates.
+        It is extrapolated from the estimates, as if the arms kept their shares of the pulls.
 
         With a budget it is exact: the budget minus the results told.
-
-        Parameters
-        ----------
-        quick : bool
-            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
-        return remaining(self, quick=quick)
+        return remaining(self)
 
     def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
@@ -503,7 +493,7 @@ class Study(View):
         found = self._journal.ledger.find(trial)
         planned = makes_plans(self)
         beyond = planned and is_beyond_first_plan(self, found)
-        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
         against = doubts(self)
         if not against:
             return reason
@@ -552,12 +542,11 @@ class Study(View):
     def _nothing_to_ask(self) -> ShortlistError:
         """Why there is no trial to be asked for."""
         if self.done:
-            read = advised(command("status"), "read study.shortlist")
-            more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.budget is not None else f"{more} to go on evaluating"
+            reopen = ", or call study.reopen() to go on evaluating"
+            more = "" if self.aim.why_final else reopen
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
-                f"final: {read}{more}."
+                f"final: read study.shortlist{more}."
             )
         if self.audit.rejection is not None:
             return LinearityRejected(advice(self))
@@ -758,11 +747,11 @@ class Study(View):
         """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.budget is not None:
-            way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
+        if self.aim.why_final:
             raise InvalidInput(
-                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
-                f"To evaluate more, begin a study with a larger budget and these results: {way}."
+                f"{self.aim.why_final} "
+                "To evaluate more, begin a study with a larger budget and these results: "
+                "new_study.carry_over(study)."
             )
         self._journal.resume("reopened")
 
@@ -787,11 +776,11 @@ class Study(View):
         >>> noise = np.random.default_rng(0)
         >>> def measure(trial):
         ...     return 0.5 * trial.arm + 0.5 * noise.standard_normal()
-        >>> study.run(measure, progress=False).guarantee[:46]
+        >>> study.run(measure, progress=False).guarantee.first_words
         'Proven if the means are linear in the features'
         >>> study.verify()
-        >>> study.run(measure, progress=False).guarantee[:7]
-        'Proven:'
+        >>> study.run(measure, progress=False).guarantee.first_words
+        'Proven'
         """
         self.refresh()
         if self.model.verifies:

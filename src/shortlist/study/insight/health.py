@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist import notebook
-from shortlist.advice import advised, command, command_from, setting
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.features import MOST_WITHOUT
@@ -455,10 +454,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = advised(
-        command("correct", f"{trial.number} --value X --reason TEXT"),
-        f"study.correct({trial.number}, value, reason=…)",
-    )
+    way = f"study.correct({trial.number}, value, reason=…)"
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -615,12 +611,10 @@ def _curvature(study: View, results: Spread) -> Found:
     )
     if not study.done:
         return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
-    verify = advised(command("verify"), "study.verify()")
-    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     meaning = (
-        f"{wrong} {verify} goes on in the same study and tests the list by each arm's own results. "
-        f"Or begin a new study with {setting('trust', 'guide')}, or with squares and products "
-        f"among the features: {carried} gives it the results. {ADAPTIVE}"
+        f"{wrong} study.verify() goes on in the same study and tests the list by each arm's own "
+        "results. Or begin a new study with trust='guide', or with squares and products among the "
+        f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
     )
     return "warning", words, meaning, file_words
 
@@ -733,7 +727,7 @@ def untested(study: View) -> str:
     """Why linearity was not tested, in a sentence."""
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
-        return f"{what} was assumed, not tested ({advised('audit = false', 'audit=False')}); {_evaluated(study)}."
+        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (
@@ -837,28 +831,24 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
             f"Either σ is too small, as results of the same arm suggest ({freedom}, {p_value(p)}), or "
             f"{linear}."
         )
-    told = advised(command("tell", "--arm ARM --value X"), "study.tell(arm=…, value=…)")
     return "either", (
         f"Either {linear} or σ is too small: results of the same arm are too few to say which "
         f"({freedom}). Evaluate a few arms again, {ENOUGH_REPLICATES} times in all, and tell the "
-        f"results: {told}."
+        "results: study.tell(arm=…, value=…)."
     )
 
 
 def _larger_sigma(study: View, results: Spread) -> str:
     """How to continue with a σ that results of the same arm do not contradict."""
     ways = study.problem.noise.larger(results)
-    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     return (
         f"begin a new study with a larger σ ({' or '.join(ways)}), and give it the results: "
-        f"{carried}. Continuations of this study would keep its σ."
+        "new_study.carry_over(study). Continuations of this study would keep its σ."
     )
 
 
 def remedy(study: View) -> str:
     """How to continue where a linear model with this σ does not explain the results.
-
-    By a command in a shell, by a call in Python.
 
     Examples
     --------
@@ -878,28 +868,20 @@ def remedy(study: View) -> str:
 def _without_linearity(study: View) -> str:
     """How to continue where the means are not linear."""
     c, arms = study.bound.relation.tolerance, study.problem.arms
-    carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
-    verified = (
-        advised(command("verify"), "study.verify()")
-        + " goes on in this study with the features as a guide only"
-    )
+    verified = "study.verify() goes on in this study with the features as a guide only"
     if arms > MOST_WITHOUT:
         return (
             f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
             f"cannot continue without features. {verified}. Or begin one with other features, in "
-            f"which the means are closer to linear: {carried} gives it the results. Or leave out "
-            "arms that are known to be bad."
+            "which the means are closer to linear: new_study.carry_over(study) gives it the results. "
+            "Or leave out arms that are known to be bad."
         )
     within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
     others = [verified]
     if arms <= MOST_ARMS:
         others.insert(
             0,
-            advised(
-                command("continue", "--misspecification C"),
-                "study.continued(algorithm=MisLid(misspecification=c))",
-            )
-            + f", if every mean is within {within}",
+            f"study.continued(algorithm=MisLid(misspecification=c)), if every mean is within {within}",
         )
     if any(
         each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
@@ -908,11 +890,10 @@ def _without_linearity(study: View) -> str:
             "a new study with a column of ones added to the features, since the present ones "
             "cannot express a level common to all results"
         )
-    without = advised(command("continue", "--without-features"), "study.continued(features=None)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
-        f"assumes nothing about the means: {without}. Alternatives: {'; '.join(others)}. To give a "
-        f"new study these results: {carried}."
+        "assumes nothing about the means: study.continued(features=None). Alternatives: "
+        f"{'; '.join(others)}. To give a new study these results: new_study.carry_over(study)."
     )
 
 
