@@ -96,8 +96,8 @@ def two_studies() -> None:
 
 def with_rules_of_its_own() -> None:
     @shortlist.rule("selection", needs=())
-    def first_named(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return b
+    def first_named(pair, arms, key):  # type: ignore[no-untyped-def]
+        return pair.b
 
     algorithm = shortlist.GIFA(selection=first_named)
     shortlist.Study(

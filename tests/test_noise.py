@@ -132,9 +132,9 @@ def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
     # Divided by its noise, everything is as if all noise were the same.
     roots = np.sqrt(relative)
     expected = learnt(x / roots[:, None], arms, (values / roots[arms]).tolist(), 20, 0.7)
-    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+    assert posterior.information_since_pilot(0.7) == pytest.approx(expected, rel=1e-9)
     posterior.refresh()
-    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+    assert posterior.information_since_pilot(0.7) == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
             f"{study_words(study)} Nothing was asked; study.shortlist shows the answer{more}."
         ) from None
     except LinearityRejected:
-        from shortlist.study.insight.health import remedy
+        from shortlist.study.insight.linearity_words import remedy
 
         lines = continued(study, "ask", place, f"-n {n}")
         ways = f"It was continued: {lines}." if lines else remedy(study)

@@ -13,7 +13,7 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 
 if TYPE_CHECKING:
-    from shortlist.study.insight.health import Finding
+    from shortlist.study.insight.finding import Finding
     from shortlist.study.study import Study
 
 

@@ -520,12 +520,10 @@ class StrategyThreshold:
 
 
 @compiled()
-def remembered(
+def from_table(
     table: Reals, threshold: Callable[..., float], t: int, log_det: float, constants: Reals
 ) -> float:
-    """C by this threshold; where it depends on t alone, runs share a table of it."""
-    if t >= table.shape[0]:
-        return threshold(t, log_det, constants)
+    """C by a threshold that depends on t alone: runs share a table of it."""
     if table[t] == 0.0:
         table[t] = threshold(t, log_det, constants)
     return table[t]

@@ -41,14 +41,11 @@ from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
 from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import (
-    Findings,
-    advice,
-    doubts,
-    examine,
-    warn_of_features,
-)
+from shortlist.study.insight.feature_findings import warn_of_features
+from shortlist.study.insight.finding import Findings
+from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
+from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, Source, checked_key
 from shortlist.study.running.objective import Objective, checked_value, storable
