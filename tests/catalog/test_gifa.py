@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 import shortlist
-from paths import DOCS
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
