@@ -14,6 +14,7 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import ArmEvidence, mixture_bounds
 from shortlist.plans.guess_and_verify import GuessAndVerify
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.relation import Unrelated
@@ -131,7 +132,8 @@ def misses(strategy: Strategy, means: Reals, noise: Reals, seed: int) -> Reals:
     rng, worst = np.random.default_rng(seed), np.zeros(len(means))
     for _ in range(200):
         plan = strategy.plan
-        strategy.decide(plan * means + np.sqrt(plan * noise) * rng.standard_normal(len(plan)), seed)
+        sums = plan * means + np.sqrt(plan * noise) * rng.standard_normal(len(plan))
+        strategy.decide(PlanResults(plan, sums), seed)
         ends = strategy.intervals()
         assert ends is not None
         low, high = ends

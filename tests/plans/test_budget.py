@@ -314,8 +314,8 @@ def test_a_study_makes_the_run_of_a_comparison() -> None:
     now, counts = engine.round(), np.zeros(5, int)
     while not now.strategy.spent:
         for arm, pulls in enumerate(now.strategy.plan):
-            now.sums[arm] = rewards[arm, counts[arm] : counts[arm] + pulls].sum()
-            now.pulls[arm] = pulls
+            now.results.sums[arm] = rewards[arm, counts[arm] : counts[arm] + pulls].sum()
+            now.results.pulls[arm] = pulls
             counts[arm] += pulls
         now.decide(1)  # the seed of the study
     study, seen = begin(80), np.zeros(5, int)

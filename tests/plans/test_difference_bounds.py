@@ -18,6 +18,7 @@ from shortlist.plans.difference_bounds import (
     contrast_threshold,
     one_sided_level,
 )
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
 # The bound
@@ -49,9 +50,9 @@ def test_combined_estimates_of_equal_designs_are_those_of_all_data() -> None:
     task = ReducedProblem(X, 2, 0.6, 0.05, 0.0)
     pulls, differences = np.array([3, 2, 1, 4, 2]), DifferenceBounds.of(task)
     for _ in range(4):
-        differences = differences.after(pulls, rng.standard_normal(5))
-    white = whitened(X, differences.pulls)
-    means, variances = fitted(white, differences.sums), spreads(white)
+        differences = differences.after(PlanResults(pulls, rng.standard_normal(5)))
+    white = whitened(X, differences.results.pulls)
+    means, variances = fitted(white, differences.results.sums), spreads(white)
     for j in range(5):
         np.testing.assert_allclose(differences.differences(j)[0], means - means[j], atol=1e-12)
     off = ~np.eye(5, dtype=bool)
@@ -71,7 +72,7 @@ def covered(scale: float, runs: int = 400) -> int:
         plan = np.ones(5, np.int64)
         for _ in range(25):
             sums = plan * MEANS + 0.6 * np.sqrt(plan) * rng.standard_normal(5)
-            differences = differences.after(plan, sums)
+            differences = differences.after(PlanResults(plan, sums))
             pairs = np.ix_(best, others)
             middle = differences.weighted[pairs] / differences.information[pairs]
             known = differences.information[pairs]
@@ -93,11 +94,11 @@ def test_bounds_hold_at_all_looks_and_half_of_them_do_not() -> None:
 def test_arms_are_settled_as_counting_says() -> None:
     task = ReducedProblem(np.eye(4), 2, 1.0, 0.05, 0.0)
     pulls = np.full(4, 1000, np.int64)
-    clear = DifferenceBounds.of(task).after(pulls, pulls * [4.0, 3.0, 2.0, 1.0])
+    clear = DifferenceBounds.of(task).after(PlanResults(pulls, pulls * [4.0, 3.0, 2.0, 1.0]))
     assert clear.accepted.tolist() == [True, True, False, False]
     assert clear.rejected.tolist() == [False, False, True, True]
     assert clear.boundary(clear.inside(clear.means()))[2] <= 0.0
-    open_ended = DifferenceBounds.of(task).after(pulls, pulls * [4.0, 2.0, 2.0, 1.0])
+    open_ended = DifferenceBounds.of(task).after(PlanResults(pulls, pulls * [4.0, 2.0, 2.0, 1.0]))
     assert open_ended.accepted.tolist() == [True, False, False, False]
     assert open_ended.rejected.tolist() == [False, False, False, True]
     b, c, gap = open_ended.boundary(open_ended.inside(open_ended.means()))

@@ -29,6 +29,7 @@ from shortlist.engine.follow import (
 )
 from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
+from shortlist.plans.results import PlanResults
 from shortlist.posterior.state import FLOOR
 from shortlist.study.answer import EVERY, arm_table
 
@@ -101,7 +102,7 @@ class Model:
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
         state = self.posterior.state
-        past = state.pulls.copy(), state.sums.copy(), self.round.inside.copy()
+        past = PlanResults(state.pulls.copy(), state.sums.copy()), self.round.inside.copy()
         self.bound = Guided().bind(self.first_bound.problem, past=past)
         self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()
