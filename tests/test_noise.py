@@ -270,7 +270,6 @@ def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
     go_on(study, 65, lambda trial: value(trial, EACH))
     assert not study.done
     assert study.remaining().evaluations is not None
-    assert study.remaining(quick=True).evaluations is not None
     assert {each.name: each.level for each in study.health()}["noise"] == "fine"
     noisy = begin(sigma=EACH)
     go_on(noisy, 65, lambda trial: value(trial, [3 * each for each in EACH]))

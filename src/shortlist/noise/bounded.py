@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from shortlist.advice import advised, setting
-from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import LARGEST, Noise, range_words
 from shortlist.noise.spread import Found, Spread
@@ -132,12 +131,6 @@ class LikeCoins(Bounded):
                 "mean."
             )
         self.stated_noise.check(value)
-
-    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
-        """One end of the range or the other."""
-        low, high = np.full((2, len(means)), np.array([self.low, self.high])[:, None])
-        shares = np.clip((means - low) / (high - low), 0.0, 1.0)
-        return "either", np.vstack([shares, low, high])
 
     @property
     def figure(self) -> str:

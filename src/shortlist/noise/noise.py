@@ -154,10 +154,6 @@ class Noise(ABC):
         """(σ_a/σ)² of every arm: the variance of its noise in units of σ²."""
         return np.ones(arms)
 
-    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
-        """How results with these means are drawn: a reward model by name, and its parameters."""
-        return "gaussian", np.vstack([means, deviations])
-
     # σ from results
 
     @property

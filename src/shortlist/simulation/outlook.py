@@ -98,7 +98,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     described: dict[str, Any] = {"means": means, "m": problem.m}
     described["sigma"] = problem.noise.deviations
     instance = from_arrays(problem.features, arms=problem.names, **described)
-    if study.budget is not None:
+    if not study.aim.certifies:
         return Outlook(*known, errors=_error_forecast(study, instance))
     samples, why_not = None, None
     try:

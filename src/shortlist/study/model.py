@@ -72,6 +72,11 @@ class Model:
         return decision_of(pair, figures, stop=stop)
 
     @property
+    def decided_at(self) -> int:
+        """After how many results the last round was decided; -1 before the first."""
+        return int(self._marks[DECIDED_AT])
+
+    @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
         if self.decided is None or not self.bound.engine.setup.has_pilot:

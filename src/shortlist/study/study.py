@@ -35,7 +35,7 @@ from shortlist.errors import (
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
@@ -178,8 +178,6 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
-        if budget is None and suspicious_delta(problem.delta):
-            warn_caller(UserWarning(suspicious_delta(problem.delta)))
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
@@ -194,6 +192,8 @@ class Study(View):
             audit=audit,
         )
         self._begin(problem, definition, chosen, wide)
+        if doubt := self.aim.doubtful_delta(problem.delta):
+            warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
         if storage is None:
@@ -265,7 +265,7 @@ class Study(View):
     def _repr_html_(self) -> str:
         words = repr(self)[1:-1]
         if not self.done and self.audit.rejection is None:
-            words = f"{words}; to go: {self.remaining(quick=True)}"
+            words = f"{words}; to go: {self.remaining()}"
         return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
@@ -458,7 +458,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
         listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
-        error = None if self.budget is None else estimated_error(self)
+        error = None if self.aim.certifies else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it
             evaluations = self._answered_at + len(self.audit.results)
@@ -473,19 +473,14 @@ class Study(View):
             coverage=self.bound.coverage,
         )
 
-    def remaining(self, *, quick: bool = False) -> Projection:
+    def remaining(self) -> Projection:
         """How many more evaluations to expect until the stop, with a range.
 
-        It is projected from the estimates.
+        It is extrapolated from the estimates, as if the arms kept their shares of the pulls.
 
         With a budget it is exact: the budget minus the results told.
-
-        Parameters
-        ----------
-        quick : bool
-            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
-        return remaining(self, quick=quick)
+        return remaining(self)
 
     def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
@@ -503,7 +498,7 @@ class Study(View):
         found = self._journal.ledger.find(trial)
         planned = makes_plans(self)
         beyond = planned and is_beyond_first_plan(self, found)
-        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
         against = doubts(self)
         if not against:
             return reason
@@ -554,7 +549,7 @@ class Study(View):
         if self.done:
             read = advised(command("status"), "read study.shortlist")
             more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.budget is not None else f"{more} to go on evaluating"
+            more = "" if self.aim.why_final else f"{more} to go on evaluating"
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
                 f"final: {read}{more}."
@@ -758,10 +753,10 @@ class Study(View):
         """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.budget is not None:
+        if self.aim.why_final:
             way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
-                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
+                f"{self.aim.why_final} "
                 f"To evaluate more, begin a study with a larger budget and these results: {way}."
             )
         self._journal.resume("reopened")
