@@ -119,7 +119,7 @@ def test_nothing_is_said_of_an_arm_without_results() -> None:
 
 # How often bounds are wrong
 
-RUNS, DELTA = 320, 0.1
+RUNS, DELTA = 160, 0.1
 LINEAR = np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.5], [0.3, 0.8], [-0.5, 0.4], [0.9, -0.3]])
 NOISE = np.array([1.0, 0.04, 1.0, 0.25, 0.04, 1.0])
 

@@ -315,16 +315,19 @@ class TestContract:
 
 @pytest.mark.slow
 def test_runs_are_the_same_wherever_they_are_made() -> None:
+    cases: list[tuple[Any, Any]] = [(name, instance_for(name)) for name in NAMES]
+    cases.append((shortlist.PairsInDoubt(budget=50), instance_for("Uniform")))
+
     def frames(executor: Any = None) -> list[Any]:
-        settings: dict[str, Any] = {"runs": 12, "seed": 3, "progress": False, "executor": executor}
-        return [shortlist.compare(name, instance_for(name), **settings).frame for name in NAMES]
+        settings: dict[str, Any] = {"runs": 4, "seed": 3, "progress": False, "executor": executor}
+        return [shortlist.compare(*case, **settings).frame for case in cases]
 
     here = frames()
     with ThreadPoolExecutor(2) as pool:
         assert all(map(type(here[0]).equals, frames(pool), here))
     with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert all(map(type(here[0]).equals, frames(pool), here))
-    assert all(frame["samples"].nunique() > 1 for frame in here)
+    assert all(frame["samples"].nunique() > 1 for frame in here[:-1])
 
 
 def test_the_problem_may_be_classical_deficient_or_hold_twins() -> None:
