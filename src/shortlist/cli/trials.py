@@ -34,7 +34,6 @@ from shortlist.errors import (
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
 from shortlist.printable import count
-from shortlist.study.closing import close_trials
 from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
 from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
@@ -253,16 +252,16 @@ def _take(study: Study, told: PlateResults) -> list[int]:
     """Tell the results of a file; returns the numbers of their trials."""
     if told.unasked:
         return [trial.number for trial in study.tell_unasked(told.unasked)]
-    return [trial.number for trial in study.tell_many(told.results)] if told.results else []
+    return [trial.number for trial in study.tell_once(told.results).new] if told.results else []
 
 
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
     if arm not in study.problem.names:
         hint = unknown_among_many("arm", arm, study.problem.names)
         raise UnknownName(f"{hint} {command('export', '--table')} lists them.")
-    before = len(study.trials)
-    number = study.tell(arm=arm, value=result, key=key).number
-    if number < before:  # its key was told before
+    [trial], new = study.tell_once(unasked=[(arm, result, key)])
+    number = trial.number
+    if not new:  # its key was told before
         return PlateResults([], [number], [], [], [])
     return PlateResults([(number, result)], [], [], [], [])
 
@@ -358,7 +357,8 @@ def _close(
     reason: str = "",
 ) -> None:
     study, trials = open_trials(place, words or [], name)
-    closed, known = close_trials(study, [trial.number for trial in trials], state, reason)
+    ended, before = study.end(trials, state, reason)
+    closed, known = ([trial.number for trial in each] for each in (ended, before))
     say_state(
         study,
         as_json,

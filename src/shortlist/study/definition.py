@@ -30,9 +30,13 @@ from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
+from shortlist.storage.base import Settings
 
 OWN = "(your own)"
-KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+KEYS = (
+    *("m", "sigma", "delta", "epsilon", "S", "direction"),
+    *("algorithm", "threshold", "seed", "lease", "audit"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,59 +75,63 @@ class Definition:
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": bool(audit),
+            "direction": problem.direction,
         }
-        if problem.minimizes:  # settings without it maximize, and their digest is an older one's
-            choices["direction"] = problem.direction
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
 
     @classmethod
-    def read(
-        cls, choices: str, names: str, features: bytes | None, columns: str | None = None
-    ) -> Definition:
-        """The definition that :attr:`written` gave."""
+    def read(cls, stored: Settings, name: str) -> Definition:
+        """The definition of a study of this name that :attr:`settings` gave."""
         try:
-            read, listed = json.loads(choices), tuple(json.loads(names))
+            read, listed = json.loads(stored.choices), tuple(json.loads(stored.arms))
             lacking = [key for key in KEYS if key not in read]
             if lacking or not isinstance(read["algorithm"], dict):
                 raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
             matrix = None
-            if features is not None:
-                flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
+            if stored.features is not None:
+                flat = np.frombuffer(stored.features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
-            titles = None if columns is None else tuple(map(str, json.loads(columns)))
-            return cls(read, listed, matrix, titles)
+            titles = stored.columns and tuple(map(str, json.loads(stored.columns)))
+            definition = cls(read, listed, matrix, titles or None)
         except (ValueError, TypeError, RecursionError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
+        if definition.features_hash != stored.features_hash:
+            raise DamagedStorage(
+                f"the features of the study {name!r} are not those that were stored."
+            )
+        return definition
 
     @property
     def audit(self) -> bool:
-        """Whether linearity is tested; it was not in studies that were begun before audits were."""
-        return bool(self.choices.get("audit", False))
+        """Whether linearity is tested."""
+        return bool(self.choices["audit"])
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
         budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
-        if "audit" not in stored.choices:
-            self.choices.pop("audit", None)
         algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
     def problem(self) -> Problem:
         """The problem of the study."""
-        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
-        asked["direction"] = self.choices.get("direction", "maximize")
+        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
         noise = Noise.read(self.choices["sigma"], self.names)
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
 
-    @property
-    def written(self) -> tuple[str, str, bytes | None]:
-        """Choices and names as JSON, features as bytes."""
-        blob = None if self.features is None else b"".join(self._blocks())
-        return json.dumps(self.choices, sort_keys=True), json.dumps(self.names), blob
+    def settings(self, created_at: float) -> Settings:
+        """The definition as it is stored: choices and names as JSON, features as bytes."""
+        return Settings(
+            json.dumps(self.choices, sort_keys=True),
+            json.dumps(self.names),
+            None if self.features is None else b"".join(self._blocks()),
+            self.features_hash,
+            json.dumps(self.columns) if self.columns else None,
+            created_at,
+        )
 
     def _blocks(self) -> Iterator[bytes]:
         """The bytes of the features, some rows at a time; none without features."""
@@ -148,9 +156,8 @@ class Definition:
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
-        given, kept = ({"direction": "maximize", **each.choices} for each in (self, stored))
-        for key, value in given.items():
-            was = kept.get(key)
+        for key, value in self.choices.items():
+            was = stored.choices.get(key)
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, but "

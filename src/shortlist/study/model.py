@@ -163,7 +163,7 @@ class Model:
             # Where estimates lag behind, the time of their last update does not depend on results.
             lags = state.layout == LAGGING
             arms = (state.lagging.theta,) if lags else (state.means, state.variances)
-            # The floor does not depend on the results either, and older digests are without it.
+            # The floor does not depend on the results either.
             learnt = state.scalars[:FLOOR]
             for array in (state.pulls, state.sums, *arms, learnt):
                 content.update(array.data)
