@@ -23,7 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
     "Phased": {"algorithm": "Phased"},
     "MisLid": {"algorithm": shortlist.MisLid(misspecification=0.05)},
-    "XY-halving": {"budget": 60},
+    "pairs-in-doubt": {"budget": 60},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
     "minimize": {"algorithm": "m-LinGapE", "direction": "minimize"},
     "audited": {"algorithm": "m-LinGapE", "audit": True},

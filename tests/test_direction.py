@@ -129,11 +129,6 @@ def test_it_is_stored_and_other_settings_are_refused(tmp_path):
         shortlist.Study(X, direction="minimize", **other)
 
 
-def test_a_study_that_maximizes_keeps_the_digest_that_it_had_before_directions():
-    study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES)
-    assert "direction" not in study._journal._definition.choices
-
-
 def test_going_on_without_features_keeps_the_direction():
     study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES, direction="minimize")
     study.tell(arm="ash", value=1.0)

@@ -345,9 +345,9 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         [make(algorithm="m-LinGapE"), make(budget=20)],
     ),
     (
-        make(algorithm="XY-halving"),
+        make(algorithm="pairs-in-doubt"),
         "pass budget=… to Study",
-        [make(algorithm="XY-halving", budget=20)],
+        [make(algorithm="pairs-in-doubt", budget=20)],
     ),
     (make(budget=1), "Pass at least budget=2", [make(budget=2)]),
     (

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.names import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
-    from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
-    from shortlist.plans.top_two import TopTwo as TopTwo
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -35,8 +33,6 @@ __all__ = [
     "MisLid",
     "PairsInDoubt",
     "Study",
-    "TopTwo",
-    "XYHalving",
     "algorithms",
     "compare",
     "data",
@@ -62,8 +58,6 @@ _HOMES = {
     "MisLid": "shortlist.plans.mislid.algorithm",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
-    "TopTwo": "shortlist.plans.top_two",
-    "XYHalving": "shortlist.plans.halving",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.rules.rule",
 }

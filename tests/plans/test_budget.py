@@ -413,7 +413,7 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
         shortlist.compare("pairs-in-doubt", INSTANCE, runs=1)
     with pytest.raises(errors.InvalidSetting, match="cannot be replaced: leave threshold=None"):
         begin(50, threshold="frequentist")
-    for same in ("pairs-in-doubt", "top-two", "XY-halving", shortlist.PairsInDoubt(budget=50)):
+    for same in ("pairs-in-doubt", shortlist.PairsInDoubt(budget=50)):
         assert begin(50, algorithm=same).budget == 50
     assert begin(None, algorithm=shortlist.PairsInDoubt(budget=50)).budget == 50
     assert begin(np.int64(50)).budget == 50
@@ -530,8 +530,6 @@ def test_a_screen_with_a_bad_budget(screen: Path) -> None:
 def test_it_is_listed_with_the_algorithms() -> None:
     listed = call("algorithms")
     assert "pairs-in-doubt a fixed budget" in listed
-    assert "top-two a fixed budget" in listed
-    assert "XY-halving a fixed budget" in listed
 
 
 # What an interval is worth

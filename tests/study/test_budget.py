@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import shortlist
 from budgets import begin, result
-from shortlist.plans.halving import XYHalvingStrategy
+from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.budget import estimated_error, share_of_wrong
 
@@ -25,7 +25,7 @@ def play(
     m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 60))
     features = generator.standard_normal((K, N))
     means = features @ generator.standard_normal(N)
-    strategy = XYHalvingStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
+    strategy = PairsInDoubtStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
         strategy.decide(strategy.plan * means + noise, 0)

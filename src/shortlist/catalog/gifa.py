@@ -15,7 +15,7 @@ from shortlist.designs.direction import Designs
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
-from shortlist.engine.many_arms.state import GRAM_LIMIT
+from shortlist.engine.many_arms.memory import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
 from shortlist.numerics.blockwise import squared_norms

@@ -9,16 +9,12 @@ from shortlist.plans import guess_and_verify, phased, racing, uniform
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
-from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.top_two import TopTwo
 from shortlist.rules.registry import AUTO
 
 Algorithm = GIFA | Planned | Guided | MisLid | Budgeted
-WITH_BUDGET: dict[str, type[Budgeted]] = {
-    each.name: each for each in (PairsInDoubt, TopTwo, XYHalving)
-}
+WITH_BUDGET: dict[str, type[Budgeted]] = {each.name: each for each in (PairsInDoubt,)}
 ALGORITHMS: dict[str, Algorithm] = {
     **gifa.ALGORITHMS,
     **tracking.ALGORITHMS,

@@ -185,7 +185,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     name = find_algorithm(choice).name
     raise InvalidSetting(
         f"budget = {budget} and algorithm = {name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {', '.join(WITH_BUDGET)} work on a budget. Leave out one of "
+        f"certain enough, and only {' and '.join(WITH_BUDGET)} works on a budget. Leave out one of "
         "the two."
     )
 

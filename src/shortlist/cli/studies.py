@@ -249,9 +249,6 @@ def carried_words(study: Study) -> str:
     words = f"{count(len(told), 'result')} carried over"
     words += f" ({corrected:,} of them corrected)" if corrected else ""
     words += f" and {count(failed, 'failed trial')}" if failed else ""
-    from_key = [trial.key for trial in copies if trial.key is not None]
-    if len(from_key) < len(told):  # an earlier version did not keep the numbers
-        return words
     same = all(
         trial.key is None or int(trial.key.rpartition(" ")[2]) == trial.number for trial in copies
     )

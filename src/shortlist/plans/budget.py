@@ -112,6 +112,8 @@ class Budgeted:
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at
+# A plan has one pull for every 32 results so far: its own results would hardly have changed it.
+LOOKS = 32
 
 
 class BudgetStrategy(Strategy):
@@ -138,9 +140,14 @@ class BudgetStrategy(Strategy):
         self.plan = self._first_plan()
 
     @property
-    @abstractmethod
     def end(self) -> int:
         """The number of results at the end of the plan; the budget once that is spent."""
+        return self.budget if self.spent else self.told + int(self.plan.sum())
+
+    @property
+    def next_size(self) -> int:
+        """How many pulls the next plan has."""
+        return min(max(1, self.told // LOOKS), self.budget - self.told)
 
     @property
     def spent(self) -> bool:
@@ -190,36 +197,15 @@ class BudgetStrategy(Strategy):
         k, j = np.unravel_index(np.argmax(upper), upper.shape)
         self.b, self.c, self.statistic = int(near[k]), int(others[j]), float(upper[k, j])
 
-    @abstractmethod
-    def _first_plan(self) -> Integers:
-        """A plan that spans the features."""
-
-    @abstractmethod
-    def _next_plan(self) -> Integers:
-        """The plan after these results."""
-
-
-LOOKS = 32  # a plan has one pull for every 32 results so far
-
-
-class SmallPlans(BudgetStrategy):
-    """Plans so small that the results of a plan would hardly have changed it."""
-
-    @property
-    def end(self) -> int:
-        """The number of results at the end of the plan; the budget once that is spent."""
-        return self.budget if self.spent else self.told + int(self.plan.sum())
-
-    @property
-    def next_size(self) -> int:
-        """How many pulls the next plan has."""
-        return min(max(1, self.told // LOOKS), self.budget - self.told)
-
     def _first_plan(self) -> Integers:
         """Arms that span the features, once."""
         plan = np.zeros(len(self._basis), np.int64)
         plan[span(self._basis)] = 1
         return plan
+
+    @abstractmethod
+    def _next_plan(self) -> Integers:
+        """The plan after these results."""
 
 
 def norms(rows: Reals) -> Reals:

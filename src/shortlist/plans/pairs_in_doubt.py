@@ -9,10 +9,9 @@ removes most, summed over all pairs, each times its probability.
 Summing before choosing sets the shares. An arm that is in many pairs, as the last of the m best, is
 worth the pull for all of them. With one arm above K − 1 equal ones, without features, no arm is
 better to pull than another where it has √(K − 1) times as many results as each of them, which are
-the best shares of a budget (Glynn and Juneja 2004). Top-two sampling, which takes pairs one by one,
-makes them equal; a fair coin gives it as many as all others together. For the m best arms You, Qin,
-Wang and Yang (2023) have the conditions for the best shares. That this rule comes near to them has not
-been proven.
+the best shares of a budget (Glynn and Juneja 2004). For the m best arms You,
+Qin, Wang and Yang (2023) have the conditions for the best shares. That this rule comes near to them
+has not been proven.
 """
 
 from __future__ import annotations
@@ -25,14 +24,14 @@ import numpy as np
 
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Table
-from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, SmallPlans
+from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy
 from shortlist.plans.strategy import ReducedProblem
 
 EQUAL = 1e-12  # of the arms' own squares: what rounding may leave of a difference of equal features
 TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
 
 
-class PairsInDoubtStrategy(SmallPlans):
+class PairsInDoubtStrategy(BudgetStrategy):
     """Plans of few pulls, each of the arm that tells most about the pairs in doubt."""
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:

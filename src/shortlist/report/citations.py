@@ -45,9 +45,7 @@ _WORKS = {
 REDA = _WORKS["reda"]
 # What spends a budget was published by nobody; these are the nearest algorithms that were.
 NEAREST = {
-    "XYHalving": (_WORKS["yang"], _WORKS["azizi"], _WORKS["katz"]),
     "PairsInDoubt": (_WORKS["you"], _WORKS["russo"]),
-    "TopTwo": (_WORKS["russo"],),
 }
 ALGORITHMS = {name: _WORKS[key] for key in _WORKS for name in _ENTRIES[key].get("algorithms", ())}
 NAMES = {

@@ -63,13 +63,9 @@ def cited(study: Study) -> list[Work]:
 
 # How an algorithm with a budget spends it, by the name of its class.
 SPENT = {
-    "XYHalving": "phases of equal length, each with half the challengers of the one before and pulls "
-    "by the XY-optimal design, over all arms, for telling them from the candidates",
     "PairsInDoubt": "each pull went to the arm, of all arms, whose result removed the largest share of "
     "the variance of the differences between candidates and others, every difference weighted by the "
     "posterior probability that the two are in the wrong order",
-    "TopTwo": "the means were drawn from their posterior until two draws disagreed on the best, and "
-    "the pull went to the arm, of all arms, that told most about a pair on which they disagreed",
 }
 
 

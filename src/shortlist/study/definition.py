@@ -23,10 +23,8 @@ from shortlist.numerics.blockwise import blocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.budget import Budgeted
 from shortlist.plans.guide import Guided
-from shortlist.plans.halving import XYHalving
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
 from shortlist.rules.registry import RULES, find_threshold
 from shortlist.rules.thresholds import THRESHOLDS, Threshold
@@ -157,7 +155,7 @@ class Definition:
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
         for key, value in self.choices.items():
-            was = stored.choices.get(key)
+            was = stored.choices[key]
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, but "
@@ -251,9 +249,8 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
     if isinstance(algorithm, Budgeted):
-        # XY-halving was the only one at first, and is stored without the name of its class.
-        kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
-        return {"name": algorithm.name, "budget": algorithm.budget, **kind}
+        kind = type(algorithm).__name__
+        return {"name": algorithm.name, "budget": algorithm.budget, "kind": kind}
     if isinstance(algorithm, Guided):
         return {"name": Guided.__name__, "model": algorithm.model_name}
     if isinstance(algorithm, MisLid):
@@ -279,9 +276,7 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     }
 
 
-BUDGETED: dict[str, type[Budgeted]] = {
-    each.__name__: each for each in (XYHalving, TopTwo, PairsInDoubt)
-}
+BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (PairsInDoubt,)}
 
 
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
@@ -294,7 +289,11 @@ def _algorithm(described: dict[str, Any]) -> str | Algorithm:
             return MisLid(**{key: value for key, value in described.items() if key != "name"})
         if "budget" in described:
             given = {key: value for key, value in described.items() if key != "kind"}
-            return BUDGETED[described.get("kind", XYHalving.__name__)](**given)
+            if described.get("kind") not in BUDGETED:
+                raise DamagedStorage(
+                    f"the study's algorithm, {described['name']}, is not known to this version."
+                )
+            return BUDGETED[described["kind"]](**given)
         return GIFA(**described)
     except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None

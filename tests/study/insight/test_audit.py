@@ -20,7 +20,6 @@ from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.report.page import html
-from shortlist.study.definition import Definition
 from shortlist.study.guarantee import assurance
 from shortlist.study.insight.audit import Audit, audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
@@ -531,25 +530,6 @@ def test_compare_audits_if_asked_to():
 def test_audit_is_true_or_false(given):
     with pytest.raises(InvalidSetting, match="audit must be True or False"):
         shortlist.Study(FEATURES, m=1, sigma=1.0, audit=given)
-
-
-def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_path, monkeypatch):
-    made = Definition.of.__func__
-
-    def before(cls, *given, **named):
-        found = made(cls, *given, **named)
-        del found.choices["audit"]
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Definition, "of", classmethod(before))
-        study = finished(LINE, storage=tmp_path / "old.db")
-    assert study.done
-    again, _ = study_of(LINE, storage=tmp_path / "old.db")
-    for old in (again, shortlist.Study.load(tmp_path / "old.db")):
-        assert old.done
-        assert old.fingerprint == study.fingerprint
-        assert "was assumed, not tested" in old.shortlist.guarantee
 
 
 def command(*words, folder, code=0):

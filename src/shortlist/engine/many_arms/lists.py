@@ -11,16 +11,15 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Reals
-from shortlist.engine.many_arms.state import Memory
-from shortlist.engine.round import LAST_B, LAST_C, ROUNDING, Round
+from shortlist.engine.many_arms.memory import Memory
+from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.order import comes_before, insert
+from shortlist.numerics.order import insert
 from shortlist.posterior.least_squares import row
-from shortlist.posterior.passes import SCANNED
 from shortlist.posterior.state import FLOOR, TICK, State
 from shortlist.rules.indices import paired_index, square_of
-from shortlist.rules.selection import reduction
 
+SCANNED = 128  # arms in a block that is skipped if none of them can matter
 FEW = 32  # arms at once, where some of them are found in almost every row
 
 
@@ -77,9 +76,9 @@ def size_of(state: State, j: int, scale: float) -> float:
 def slot_of(state: State, memory: Memory, j: int) -> int:
     """The slot of arm j's row and list; the list of another arm in it is emptied."""
     slot = row(state, j)
-    if memory.references[slot] != j:
-        memory.references[slot] = j
-        memory.measured_at[slot] = NO_ARM
+    if memory.owners[slot] != j:
+        memory.owners[slot] = j
+        memory.ranked_at[slot] = NO_ARM
         for k in range(memory.top_arms.shape[1]):
             memory.top_arms[slot, k] = NO_ARM
     return slot
@@ -120,97 +119,27 @@ def rank_row(
         i += i == j
         arms[k] = i if arms[m - 1] == NO_ARM else arms[k]
         i += 1
-    memory.measured_at[slot] = state.clock[TICK]
+    memory.ranked_at[slot] = state.clock[TICK]
     return gaps[m - 1]
 
 
 @compiled(inline=False)
-def update_lists_by_rows(
+def find_challengers(
     state: State, now: Round, m: int, scale: float, key: np.uint64, since: int
 ) -> None:
-    """Update the lists of the candidates, except those updated since the tick ``since``."""
-    for k in range(m):
-        j = now.arm_heap[k]
-        slot = slot_of(state, now.memory, j)
-        now.memory.places[j] = slot
-        if now.memory.measured_at[slot] < since:
-            rank_row(state, now.memory, slot, j, m, scale, key)
+    """Read m-th gap, challenger and its gap index of every candidate from its list.
 
-
-@compiled(inline=False)
-def find_challengers_by_rows(
-    state: State, now: Round, m: int, scale: float, key: np.uint64
-) -> None:
-    """Find the largest B_ij over j ∈ J and i ∉ J, starting from B_cb of the last round.
-
-    ``outside_gaps`` and ``challengers`` are right for the candidates that attain it; for others the gap
-    may be too small.
+    A list that was not made since the tick ``since`` is made first.
     """
-    means, variances, inside = state.means, state.variances, now.inside
-    square_scale, floor = scale * scale, state.scalars[FLOOR]
-    best = -np.inf
-    b, c = now.pair[LAST_B], now.pair[LAST_C]
-    if b != NO_ARM and inside[b] and not inside[c]:
-        best = gap_in_row(state, row(state, b), c, b, scale)
+    memory = now.memory
     for k in range(m):
         j = now.arm_heap[k]
-        slot = row(state, j)
-        row_j, mean, variance = state.rows[slot], means[j], variances[j]
-        challenger, largest, size = NO_ARM, -np.inf, size_of(state, j, scale)
-        for first in range(0, means.shape[0], SCANNED):
-            end = min(first + SCANNED, means.shape[0])
-            least = guarded(best, size)
-            if not count_attaining_gap(
-                means, variances, row_j, mean, variance, least, square_scale, floor, first, end
-            ):
-                continue
-            for i in range(first, end):
-                square = square_of(variances[i] + variance, row_j[i], floor)
-                if inside[i] or not attains(means[i], mean, square, least, square_scale):
-                    continue
-                gap = paired_index(means[i], mean, square, scale)
-                if challenger == NO_ARM or comes_before(gap, i, largest, challenger, key):
-                    challenger, largest = i, gap
-                    best = max(best, gap)
-        now.challengers[j], now.outside_gaps[j] = challenger, largest
-    if best == -np.inf:  # no gap index is a number
-        c = 0
-        while inside[c]:
-            c += 1
-        now.challengers[now.arm_heap[0]] = c
-
-
-@compiled(inline=False, fast=True)
-def count_gaining(
-    row_b: Reals, row_c: Reals, noise: Reals, variances: Reals, least: float, first: int, end: int
-) -> int:
-    """How many arms of a block gain ``least`` or more."""
-    found = 0
-    row_b, row_c = row_b[first:end], row_c[first:end]
-    noise, variances = noise[first:end], variances[first:end]
-    for a in range(end - first):
-        product = row_b[a] - row_c[a]
-        found += product * product >= least * (noise[a] + variances[a])
-    return found
-
-
-@compiled(inline=False)
-def greedy_arm_by_rows(state: State, b: int, c: int, key: np.uint64) -> int:
-    """The arm that the rule ``greedy`` pulls: the one of most gain, which is mostly b or c."""
-    slot = row(state, c)
-    row_b, row_c = state.rows[row(state, b)], state.rows[slot]
-    noise, variances = state.noise, state.variances
-    best, largest = b, reduction(b, row_b, row_c, variances, noise)
-    gain = reduction(c, row_b, row_c, variances, noise)
-    if comes_before(gain, c, largest, b, key):
-        best, largest = c, gain
-    for first in range(0, variances.shape[0], SCANNED):
-        end = min(first + SCANNED, variances.shape[0])
-        least = largest * (1.0 - ROUNDING)
-        if not count_gaining(row_b, row_c, noise, variances, least, first, end):
-            continue
-        for a in range(first, end):
-            gain = reduction(a, row_b, row_c, variances, noise)
-            if comes_before(gain, a, largest, best, key) and a != best:
-                best, largest = a, gain
-    return best
+        slot = slot_of(state, memory, j)
+        if memory.ranked_at[slot] < since:
+            rank_row(state, memory, slot, j, m, scale, key)
+        now.mth_gaps[j] = memory.gaps[slot, m - 1]
+        rank = 0  # of m arms not more than m − 1 are candidates
+        while now.inside[memory.top_arms[slot, rank]]:
+            rank += 1
+        now.challengers[j] = memory.top_arms[slot, rank]
+        now.outside_gaps[j] = memory.gaps[slot, rank]
