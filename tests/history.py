@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterable
 
 import shortlist
+from shortlist.storage.memory import MemoryStorage
+from shortlist.study.log import begun
 
 
 def check_history(
@@ -38,13 +40,13 @@ def check_history(
 
 def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
-    journal = study._journal
+    log = study._log
     memory = object.__new__(shortlist.Study)
-    memory._begin(study.problem, journal._definition, *_algorithm(study))
+    memory._begin(study.problem, log._definition, *_algorithm(study), MemoryStorage(begun(log._definition)))
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
-    events = {event.change: event for event in journal.ledger._events}
+    events = {event.change: event for event in log.ledger.events}
     for change in sorted({*asked, *given, *closed, *events}):
         if change in events:
             event = events[change]
@@ -54,7 +56,7 @@ def check_replay(study: shortlist.Study) -> None:
                 memory.correct(event.trial, event.value, reason=event.reason)
         elif change in asked:
             trial = asked[change]
-            (own,) = memory._journal.ask(1, in_turn=trial.in_turn, process=None) or []
+            (own,) = memory._log.ask(1, in_turn=trial.in_turn, run=None) or []
             assert (own.number, own.arm, own.seed) == (trial.number, trial.arm, trial.seed)
         elif change in given:
             trial = given[change]
@@ -72,4 +74,4 @@ def check_replay(study: shortlist.Study) -> None:
 
 
 def _algorithm(study: shortlist.Study) -> tuple[object, object]:
-    return study._journal._definition.recalled(None, study.name)
+    return study._log._definition.recalled(None, study.name)

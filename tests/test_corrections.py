@@ -124,7 +124,7 @@ def test_stored_corrections_are_seen_by_others_and_loaded(new_storage: NewStorag
 
 def test_a_result_that_waits_for_its_turn_can_be_corrected() -> None:
     study = begin()
-    first, second = study._journal.ask(2, in_turn=True, process=None) or []
+    first, second = study._log.ask(2, in_turn=True, run=None) or []
     study.tell(second, 5.0)
     study.correct(second, 0.5, reason="typo")
     study.tell(first, 0.1)

@@ -134,17 +134,17 @@ class Replayed:
 
     @classmethod
     def of(cls, study: Study) -> Replayed:
-        model = Model(study._journal._bound, study.seed)
+        model = Model(study._log._bound, study.seed)
         stops: list[int] = []
         for steps in (Steps.supposing([]), study.all_steps()):
             model.take(steps, lambda: stops.append(model.posterior.observed))
-        study._journal._is_stale = True  # all is made again from the log
+        study._log._is_stale = True  # all is made again from the log
         return cls(model, stops[-1] if stops else 0, audited(study), study.done)
 
 
 def check_is_its_log(study: Study, log: Replayed) -> None:
     """The study is what its log gives to one that begins anew."""
-    model, own = log.model, study._journal.model
+    model, own = log.model, study._log.model
     assert model.digest() == own.digest()
     assert repr(model.decision) == repr(own.decision)  # NaN is not equal to itself
     assert model.stopped == study.model.stopped
@@ -247,10 +247,10 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
     yield lambda: study.tell(arm=1, value=0.4)
     yield lambda: study.fail(1, "broken")
     yield lambda: study.cancel(3)
-    yield lambda: study._journal.ask(3, in_turn=True, process=None)
+    yield lambda: study._log.ask(3, in_turn=True, run=None)
     yield lambda: study.tell(6, 0.1)  # has to wait for the one before it
     yield lambda: study.tell(5, 0.2)
-    yield lambda: study._journal.give_up([study.trials[7]], cancel=False)
+    yield lambda: study._log.give_up([study.trials[7]], cancel=False)
     yield lambda: study.ask(2)  # the one given back, and a new one
     while not study.done:
         trial = study.ask()

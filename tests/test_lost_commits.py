@@ -15,7 +15,7 @@ import shortlist
 from history import check_history
 from proxy import Proxy, Side
 from shortlist.errors import OutcomeUnknown, StorageError, TrialClosed
-from shortlist.study.storage import database
+from shortlist.storage import database
 
 X = np.random.default_rng(5).normal(size=(6, 3))
 VALUES = count(1)

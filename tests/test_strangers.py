@@ -22,8 +22,8 @@ from shortlist.files.cells import csv_of
 from shortlist.printable import CONTROL, on_one_line, printable
 from shortlist.study.plate import match, read_plate, write_plate
 from shortlist.study.running.progress import describe
-from shortlist.study.storage.address import check_address, shown, without_secrets
-from shortlist.study.storage.opening import study_names
+from shortlist.storage.address import check_address, shown, without_secrets
+from shortlist.storage.opening import study_names
 
 SECRET = "s3cret"
 

@@ -337,7 +337,7 @@ def wrong_clocks(server: Server, results: int) -> Figures:
 
 
 def _run_shifted(storage: str, noted: str, shift: float, results: int) -> None:
-    from shortlist.study.storage import worker
+    from shortlist.storage import worker
 
     clock, here = time.time, worker._here()
     time.time = lambda: clock() + shift  # type: ignore[assignment]

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from command_line import asked, does, fails, fill, fingerprint, run, write
-from shortlist.study.storage import database
+from shortlist.storage import database
 
 
 def test_a_changed_setting_or_features_file_is_refused_with_what_differs(screen: Path) -> None:

@@ -145,13 +145,13 @@ def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
     last = study.trials[-1 - len(study.audit.plan) :]
     assert sum(trial.arm == bad for trial in last if trial.cause.origin == "audit") == 3
     study.tell(arm=bad, value=MEANS[bad])  # a late result takes nothing back
-    study._journal._is_stale = True  # all is made again from the log
+    study._log._is_stale = True  # all is made again from the log
     assert study.done
 
 
 def _of(study: Study, arm: int) -> Trial:
     """A pending trial of this arm, whatever the study would ask for."""
-    journal = study._journal
+    journal = study._log
     opened: list[Trial] = []
 
     def act(transaction: Any) -> None:

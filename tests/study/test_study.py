@@ -18,7 +18,7 @@ import shortlist
 from shortlist import errors
 from shortlist.report.methods import _origins
 from shortlist.study.guarantee import conditions
-from shortlist.study.journal import Journal, Ledger
+from shortlist.study.log import Journal, Ledger
 from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
 from shortlist.study.view import more_than_needed

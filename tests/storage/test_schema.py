@@ -12,7 +12,7 @@ import shortlist
 from history import check_replay
 from paths import FIXTURES
 from shortlist.errors import DamagedStorage, NewerSchema
-from shortlist.study.storage import opening, schema
+from shortlist.storage import opening, schema
 from stored import NewStorage, assert_same, begin, edit, later, result
 
 
@@ -49,7 +49,7 @@ def test_an_older_file_is_migrated(
     monkeypatch.setitem(schema.MIGRATIONS, now, migrate)
     study = shortlist.Study.load(storage)
     assert study.ask().number == 1
-    with study._journal.storage._connected() as connection:
+    with study._log.storage._connected() as connection:
         assert schema.stored_version(connection) == now + 1
 
 
@@ -109,7 +109,7 @@ def test_a_server_of_version_2_is_brought_up_to_date(new_storage: NewStorage) ->
     storage = new_storage()
     study = begin(storage)
     study.run(result, max_evaluations=20, progress=False)
-    with study._journal.storage._connected(writing=True) as connection:
+    with study._log.storage._connected(writing=True) as connection:
         for dropped in ("trials DROP COLUMN key", "trials DROP COLUMN opened_by",
                         "trials DROP COLUMN closed_by", "trials DROP COLUMN other_keys",
                         "events DROP COLUMN made_by",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.study.storage import opening
+from shortlist.storage import opening
 from stored import begin, result
 
 

@@ -13,7 +13,7 @@ import pytest
 import forks
 import shortlist
 from shortlist.errors import DamagedStorage, ForeignStorage, StorageError, StudyNotFound
-from shortlist.study.storage.opening import study_names
+from shortlist.storage.opening import study_names
 from stored import NewStorage, X, assert_same, begin, edit, result
 
 

@@ -21,8 +21,8 @@ from shortlist.errors import (
     TrialClosed,
     UnknownTrial,
 )
-from shortlist.study.storage import database
-from shortlist.study.storage.opening import study_names
+from shortlist.storage import database
+from shortlist.storage.opening import study_names
 from stored import RNG, NewStorage, X, assert_same, begin, edit, later, result
 
 MANY = RNG.normal(size=(90, 3))
@@ -186,7 +186,7 @@ def test_a_lease_that_is_over_is_given_again_and_a_late_result_counts_once(
     assert (again[0].arm, again[0].seed) == (first.arm, first.seed)
     third = shortlist.Study.load(storage)  # the new leases are kept, and run from now on
     assert [t.expires_at for t in third.pending] == [t.expires_at for t in again]
-    assert all(t.expires_at > third._journal.now for t in third.pending)
+    assert all(t.expires_at > third._log.now for t in third.pending)
     assert third.ask().number == 3
     study.tell(first, 1.0)  # late
     assert other.tell(again[0], 2.0, if_told="ignore").value == 1.0
@@ -211,7 +211,7 @@ def test_a_clock_that_is_ahead_takes_no_leased_trial(
         other = shortlist.Study.load(storage)
         assert other.ask().number == len(other.trials) - 1 >= 3
         assert abs(other.trials[-1].asked_at - now()) < 60.0
-        assert abs(other._journal.now - now()) < 60.0
+        assert abs(other._log.now - now()) < 60.0
 
 
 def test_a_file_that_was_moved_is_not_written_to(tmp_path: Path) -> None:
@@ -372,7 +372,7 @@ def test_a_full_or_broken_disk_changes_nothing(
         raise sqlalchemy.exc.OperationalError("x", {}, sqlite3.OperationalError("disk is full"))
 
     with monkeypatch.context() as patched:
-        patched.setattr("shortlist.study.storage.database._Transaction.seal", broken)
+        patched.setattr("shortlist.storage.database._Transaction.seal", broken)
         with pytest.raises(StorageError, match="disk is full"):
             study.tell(trial, 1.0)
     study.refresh()
