@@ -42,7 +42,9 @@ def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
     log = study._log
     memory = object.__new__(shortlist.Study)
-    memory._begin(study.problem, log._definition, *_algorithm(study), MemoryStorage(begun(log._definition)))
+    memory._begin(
+        study.problem, log._definition, *_algorithm(study), MemoryStorage(begun(log._definition))
+    )
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}

@@ -16,7 +16,7 @@ from shortlist.plans.uniform import Uniform
 from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.rules.thresholds import THRESHOLDS
-from shortlist.storage.database import _Transaction
+from shortlist.storage.sql import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]

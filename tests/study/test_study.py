@@ -18,7 +18,8 @@ import shortlist
 from shortlist import errors
 from shortlist.report.methods import _origins
 from shortlist.study.guarantee import conditions
-from shortlist.study.log import Journal, Ledger
+from shortlist.study.ledger import Ledger
+from shortlist.study.log import Log
 from shortlist.study.running.progress import ProgressLine, describe
 from shortlist.study.trial import FIELDS, Trial
 from shortlist.study.view import more_than_needed
@@ -703,7 +704,7 @@ def test_a_carrying_over_that_fails_leaves_the_seeds_as_they_were(
     first, second, third = (study(name=name) for name in ("first", "second", "third"))
     first.tell(first.ask(), 0.5)
     with monkeypatch.context() as broken:
-        broken.setattr(Journal, "_take_news", None)
+        broken.setattr(Log, "_take_news", None)
         with pytest.raises(TypeError):
             second.carry_over(first)
     assert second.ask().seed == third.ask().seed

@@ -870,13 +870,13 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            journal = other._log
+            log = other._log
 
             def take_over(transaction: Any) -> None:
                 # As if a lease had been over, and another had come first.
-                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+                log.ledger.renew(log.ledger.find(0), "another", None, None, transaction.now, "a")
 
-            journal.change(take_over)
+            log.change(take_over)
             wait_for(last)
             if late:
                 with one._log._lock:  # until both have come
@@ -986,8 +986,7 @@ def test_what_is_no_executor_and_no_order() -> None:
 def test_the_line_shows_what_is_in_flight_and_what_waits() -> None:
     s = study()
     s.run(by_seed, max_evaluations=10, progress=False)
-    journal = s._log
-    trials = journal.ask(3, in_turn=True, run=None)
+    trials = s._log.ask(3, in_turn=True, run=None)
     assert trials is not None
     assert "10 evaluations · 3 in flight · " in progress.describe(s)
     s.tell(trials[1], 0.5)
