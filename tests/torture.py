@@ -119,8 +119,7 @@ def cut_lines(server: Server, every: int = 1) -> Figures:
                 return act()
             except OutcomeUnknown:
                 figures["unknown"] += 1
-            except StorageError as error:
-                assert "othing was changed" in str(error), error
+            except StorageError:
                 figures["refused"] += 1
 
     def ask() -> Any:
