@@ -197,7 +197,7 @@ def test_classical_widths_are_those_of_each_arm() -> None:
     widths = (table["upper"] - table["lower"]) / 2.0
     np.testing.assert_allclose(widths, C * np.array(EACH) / np.sqrt(table["pulls"]), rtol=1e-9)
     assert study.bound.proven
-    assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee
+    assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee.text
 
 
 def test_the_lower_bound_with_noise_by_arm() -> None:
@@ -275,7 +275,7 @@ def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
 def test_half_the_range_is_sigma() -> None:
     study = begin(sigma="bounded", reward_range=(-1, 3))
     assert study.problem.sigma == 2.0
-    words = study.bound.guarantee()
+    words = study.bound.claim.text
     assert "σ = 2, half the range from -1 to 3" in words
     assert words.endswith("provided all results lie in that range and the means are linear in the "
                           "features.")  # fmt: skip
@@ -358,8 +358,8 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
         assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
         assert study.problem.delta == DELTA
         assert study.bound.proven
-        assert "δ = 0.05, σ ≤ 0." in study.bound.guarantee()
-        assert "the noise is normal with the same σ for all arms" in study.bound.guarantee()
+        assert "δ = 0.05, σ ≤ 0." in study.bound.claim.text
+        assert "the noise is normal with the same σ for all arms" in study.bound.claim.text
     assert rounds_for(60, np.array([0, 0, 1])) == 21
 
 
@@ -383,8 +383,8 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
     study = begin(sigma="estimate")
     go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "the replicates of every arm are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "the replicates of every arm are equal" in study.shortlist.guarantee.text
 
 
 @pytest.mark.slow
@@ -505,7 +505,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     if word == PER_ARM:
         assert wanted.tolist() == [31] * 6
     assert wanted.sum() - np.count_nonzero(wanted) >= 60
-    assert "to be estimated" in study.bound.guarantee()
+    assert "to be estimated" in study.bound.claim.text
     initial = study.bound.engine.setup.initial.tolist()
     for arm in initial:
         assert study.problem.noise.awaits_estimate
@@ -522,8 +522,8 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert noise.each is not None
         assert (noise.each > UNEQUAL).all()
         assert (noise.each < np.array(UNEQUAL) * 3).all()
-        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.guarantee()
-        assert "the noise of each arm is normal with a σ of its own" in study.bound.guarantee()
+        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.claim.text
+        assert "the noise of each arm is normal with a σ of its own" in study.bound.claim.text
     if algorithm == "Guess-and-verify":
         strategy = study._log.model.round.strategy
         assert strategy._pulls.tolist() == wanted.tolist()
@@ -536,8 +536,8 @@ def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> Non
     sigma = [0.0, 0.1, 0.1, 0.1, 0.1, 0.1]
     go_on(study, 10**4, lambda trial: value(trial, sigma))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "the replicates of an arm are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "the replicates of an arm are equal" in study.shortlist.guarantee.text
     each = study.problem.noise.each
     assert each is not None
     assert each[0] == 1e-4 * each.max()  # least squares still have all their digits
@@ -548,8 +548,8 @@ def test_replicates_of_which_most_are_equal_prove_nothing(algorithm: str) -> Non
     study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.5)
     go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]) + (0.2 if trial.seed % 2 else -0.2))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "more than half of an arm's replicates are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "more than half of an arm's replicates are equal" in study.shortlist.guarantee.text
 
 
 def test_rounded_results_may_have_equal_replicates() -> None:
@@ -626,11 +626,11 @@ def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_reports_say_that_each_sigma_is_estimated() -> None:
     study = begin(sigma=PER_ARM, algorithm="Guess-and-verify")
-    before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    before = dict(study.shortlist.guarantee.rests_on)["Noise"]
     assert "They are not known yet." in before
     assert [each.level for each in study.health() if each.name == "noise"] == ["untested"]
     go_on(study, 190, lambda trial: value(trial, UNEQUAL))
-    after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    after = dict(study.shortlist.guarantee.rests_on)["Noise"]
     assert "Each arm has 30 degrees of freedom, and the bounds go from" in after
     assert "given, not estimated" not in after
     assert "normal noise with σ per arm bounded above by" in shortlist.report.methods.methods(
@@ -687,7 +687,7 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         assert study.fingerprint == memory.fingerprint
         np.testing.assert_array_equal(study.problem.sigma, memory.problem.sigma)
         assert study._log.model.digest() == memory._log.model.digest()
-        assert study.shortlist.guarantee == memory.shortlist.guarantee
+        assert study.shortlist.guarantee.text == memory.shortlist.guarantee.text
     go_on(loaded, 100)
     go_on(memory, 100)
     kept.refresh()
@@ -720,10 +720,10 @@ def test_reports_say_where_sigma_is_from() -> None:
     }
     for given in KINDS[:3]:
         study = begin(**given)
-        before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+        before = dict(study.shortlist.guarantee.rests_on)["Noise"]
         assert words[study.problem.noise.kind] in before
         go_on(study, 90)
-        after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+        after = dict(study.shortlist.guarantee.rests_on)["Noise"]
         assert (before == after) == (study.problem.noise.kind != "estimate")
         text = shortlist.report.methods.methods(Analysis(study))
         assert study.problem.noise.figure in text

@@ -275,4 +275,4 @@ def test_the_guarantee_is_stated() -> None:
     for name in TRACKING:
         bound = find_algorithm(name).bind(problem)
         assert bound.proven
-        assert bound.guarantee().startswith("Proven")
+        assert bound.claim.text.startswith("Proven")

@@ -265,7 +265,7 @@ def test_a_stored_study_is_replayed_bit_for_bit(tmp_path: Path) -> None:
     assert again.done
     assert again.shortlist.names == study.shortlist.names
     assert again.shortlist.error == study.shortlist.error
-    assert again.shortlist.guarantee == study.shortlist.guarantee
+    assert again.shortlist.guarantee.text == study.shortlist.guarantee.text
     with pytest.raises(errors.StudyMismatch, match=r"'budget': 60.*'budget': 70"):
         begin(70, storage=path)
     with pytest.raises(

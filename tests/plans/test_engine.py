@@ -139,7 +139,7 @@ class TestContract:
             answers.append(study)
         # In the order asked for, a larger batch only adds what was under way at the stop.
         assert len({frozenset(answer.shortlist.names) for answer in answers}) == 1
-        assert "Proven" in answers[1].shortlist.guarantee
+        assert "Proven" in answers[1].shortlist.guarantee.text
 
     def test_asking_for_many_is_asking_again_and_again(self, name: str) -> None:
         one, other = begin(name, sigma=3.0), begin(name, sigma=3.0)
@@ -289,7 +289,7 @@ class TestContract:
             assert figure.axes
             pyplot.close(figure)
         assert find_algorithm(name).name in methods(Analysis(study))
-        assert study.shortlist.guarantee.startswith("Proven")
+        assert study.shortlist.guarantee.text.startswith("Proven")
 
     def test_a_run_is_cut_where_it_is_told(self, name: str) -> None:
         noisy = COINS

@@ -100,11 +100,13 @@ def test_drawing_only_the_arms_near_the_boundary_changes_nothing(
 
 def test_the_words_say_what_it_is() -> None:
     study = begin()
-    assert study.shortlist.guarantee.startswith("Not final: 0 of 40 results. No guarantee: with a ")
+    assert study.shortlist.guarantee.text.startswith(
+        "Not final: 0 of 40 results. No guarantee: with a "
+    )
     assert study.shortlist.error is None
     assert estimated_error(study) is None
     study.run(result, progress=False)
-    words = study.shortlist.guarantee
+    words = study.shortlist.guarantee.text
     assert words.startswith("No guarantee: with a fixed budget the study ends after 40 evaluations")
     assert "It is an estimate, not a bound" in words
     assert "extension without a theorem" in words
@@ -115,5 +117,5 @@ def test_the_words_say_what_it_is() -> None:
     assert study.shortlist.error == estimated_error(study)
     classical = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=1.0, budget=9, epsilon=0.5)
     classical.run(lambda trial: float(trial.arm), progress=False)
-    assert "linear" not in classical.shortlist.guarantee
-    assert "below the mean of rank 1 minus ε = 0.5" in classical.shortlist.guarantee
+    assert "linear" not in classical.shortlist.guarantee.text
+    assert "below the mean of rank 1 minus ε = 0.5" in classical.shortlist.guarantee.text

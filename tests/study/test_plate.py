@@ -313,8 +313,8 @@ def test_a_file_told_before_a_continuation_is_known_after_it(screen: Path) -> No
     Path("copy.csv").write_text("arm,value\nC01,0.5\nC02,0.25\n")
     does("tell", "screen.toml", "r.csv")
     does("export", "screen.toml", "--out", "trials.csv")
-    does("without-features", "screen.toml", "--name", "free")
-    does("without-features", "screen.toml", "--name", "free")
+    does("continue", "screen.toml", "--without-features", "--name", "free")
+    does("continue", "screen.toml", "--without-features", "--name", "free")
     for file in ("r.csv", "trials.csv"):
         report = asked("tell", "screen.toml", file, "--study", "free")
         assert (report["taken"], report["known"]) == ([], [0, 1])

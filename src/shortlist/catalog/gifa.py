@@ -20,6 +20,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
 from shortlist.numerics.blockwise import squared_norms
 from shortlist.problem import Problem
+from shortlist.relation import Linear, Unrelated, relation_on
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
 from shortlist.rules.rule import Rule
@@ -185,8 +186,9 @@ class GIFA:
             self._unproven_rules(),
             partial(self.bind, threshold=chosen, designs=designs),
         )
+        relation = relation_on(problem, Unrelated if self.classical else Linear)
         return AlgorithmOnProblem(
-            self.name, problem, chosen, setting, engine, reasons, rebind=rebind
+            self.name, problem, chosen, setting, relation, engine, reasons, rebind=rebind
         )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:

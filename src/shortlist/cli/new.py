@@ -157,7 +157,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "algorithm": study.bound.name,
         "threshold": study.bound.threshold.name,
         "proven": study.bound.proven,
-        "guarantee": study.bound.guarantee(),
+        "guarantee": study.bound.claim.text,
         "audit": study.audit.wanted and is_audited(study.bound),
     }
 
@@ -186,7 +186,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     single = " in a single evaluation" if problem.noise.kind == "given" else ""
     yield "noise", problem.noise.figure + single
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
-    yield "answer", bound.guarantee()
+    yield "answer", bound.claim.text
     if not is_audited(bound):
         return
     if study.audit.wanted:
@@ -219,7 +219,7 @@ def _outlook_entries(
         " (replaced by the nearest linear ones, which differ by at most "
         f"{outlook.misfit or 0.0:.3g})"
     )
-    if study.bound.setting.classical:
+    if not study.bound.relation.uses_features:
         how = f", and the {count(outlook.filled, 'arm')} without one had the average of the others"
         how = how if outlook.filled else ""
     if_true = f"if the means of {described.keys.get('pilot')} were true{how}"

@@ -11,8 +11,9 @@ import numpy as np
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
-from shortlist.noise import GIVEN
+from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
 from shortlist.problem import Problem
+from shortlist.relation import Relation
 from shortlist.rules.rewards import either, gaussian
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold, Threshold, ThresholdInputs
@@ -45,13 +46,12 @@ class AlgorithmOnProblem:
     problem: Problem  # what is asked
     threshold: Threshold | StrategyThreshold  # how wide the indices are
     setting: ThresholdInputs  # what the threshold was computed from
+    relation: Relation  # what is assumed of how the means depend on the features
     engine: AnyEngine  # the algorithm's parts, on this problem
     # Why the rules themselves are not covered by a theorem; empty if they are.
     unproven_rules: list[str]
     # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    misspecification: float = 0.0  # how far from linear in the features the means may be
-    guide: str = ""  # what guesses from the features, where nothing else uses them; else empty
     # The same algorithm and threshold on another problem, where σ may be estimated.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # Where every result must lie. The bound then rests on it, and σ is not used.
@@ -129,63 +129,100 @@ class AlgorithmOnProblem:
         return words.format(level=f"{1 - self.problem.delta:g}", interval=interval)
 
     @property
-    def why_heuristic(self) -> list[str]:
-        """Why no theorem covers the answer; empty if one does."""
-        known = self.unproven_rules + self.threshold.why_not_proven(self.setting)
-        return known + self.problem.noise.flaws
-
-    @property
     def proven(self) -> bool:
         """Whether a theorem covers the answer."""
-        return not self.why_heuristic and not self.extends
+        return self.claim.proven
 
     @property
-    def assumptions(self) -> str:
-        """What the proof needs; without features nothing has to be linear in them."""
-        words = self.threshold.assumptions.replace(GIVEN, self.problem.noise.assumption)
-        if not self.setting.classical:
-            return words
-        linear = "the means are linear in the features"
-        return words.replace(f" and {linear}", "").replace(f", {linear}", "")
-
-    @property
-    def assumed_of_features(self) -> str:
-        """What the answer assumes of how the means depend on the features; empty if nothing.
-
-        With as many independent features as arms any means are linear in them.
-        """
-        if self.setting.classical or self.problem.rank == self.problem.arms:
-            return ""
-        c = self.misspecification
-        return f"the means are {f'within c = {c:g} of linear' if c else 'linear'} in the features"
-
-    @property
-    def first_words(self) -> str:
-        """How a guarantee begins that a theorem covers: "Proven" alone assumes only the noise."""
-        assumed = self.assumed_of_features
-        return f"Proven if {assumed}" if assumed else "Proven"
-
-    def guarantee(self, first: str | None = None) -> str:
-        """What the answer is worth, in words; ``first`` may stand in place of the first words."""
-        problem = self.problem
-        bound = "" if problem.S is None else f", S = {problem.S:g}"
+    def claim(self) -> Claim:
+        """What it claims of its answer."""
+        problem, relation = self.problem, self.relation
+        size = "" if problem.S is None else f", S = {problem.S:g}"
         noise = problem.noise.figure if self.reward_range is None else "σ is not used"
-        figures = f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{bound}"
-        claim = f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
-        if self.why_heuristic:
-            return (
-                f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
-                f"The intended claim is: {claim}, with probability {1 - problem.delta:g} "
-                f"({figures}, threshold {self.threshold.name!r})."
+        unproven = self.unproven_rules + self.threshold.why_not_proven(self.setting)
+        return Claim(
+            statement=f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}",
+            risk=problem.delta,
+            figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {noise}{size}",
+            threshold=self.threshold.name,
+            source=self.threshold.source,
+            assumptions=tuple(self._assumptions()),
+            condition=relation.assumed,
+            condition_badge=relation.badge,
+            not_assumed=relation.not_assumed,
+            why_heuristic=(*unproven, *problem.noise.flaws),
+            extends=self.extends,
+        )
+
+    def _assumptions(self) -> list[Assumption]:
+        """What the proof needs."""
+        relation, short = self.relation, self.problem.noise.assumption
+        if self.reward_range is not None:
+            short = "the results lie in [{:g}, {:g}]".format(*self.reward_range)
+        found = [
+            Assumption("Noise", short, _noise_explained(self)),
+            Assumption("Model", relation.assumed, relation.explanation),
+        ]
+        if self.threshold.needs_S:
+            words = (
+                f"‖θ‖ ≤ S = {self.problem.S:g}. S was given, not estimated. If θ is longer, the "
+                "claim does not hold."
             )
-        if self.extends:
-            return (
-                f"Extension without a theorem: {self.extends}. The intended claim is: {claim}, with probability "
-                f"{1 - problem.delta:g} ({figures}, threshold {self.threshold.name!r}, "
-                f"{self.threshold.source})."
+            found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
+        return [*found, INDEPENDENCE]
+
+
+def _noise_explained(bound: AlgorithmOnProblem) -> str:
+    """What is assumed of the noise, in full sentences."""
+    noise = bound.problem.noise
+    if bound.reward_range is not None:
+        low, high = bound.reward_range
+        return (
+            f"Every result lies between {low:g} and {high:g}; one that did not was refused. "
+            "Nothing else is assumed of the noise, and σ was not used."
+        )
+    if noise.each is not None and not noise.is_estimated:
+        return (
+            "The noise of every result is sub-Gaussian with the σ of its arm, from "
+            f"{noise.each.min():g} to {noise.each.max():g}: for normal noise its standard "
+            "deviation. These were given, not estimated. If the true noise of an arm is larger, "
+            "the claim does not hold."
+        )
+    if noise.range is not None:
+        return (
+            f"Every result lies between {noise.range[0]:g} and {noise.range[1]:g}; one that did "
+            "not was refused. So the noise is σ-sub-Gaussian with half the range for σ, "
+            f"{noise.sigma:g}, whatever its distribution (Hoeffding 1963)."
+        )
+    if noise.kind == "estimate per arm":
+        found = "They are not known yet."
+        if noise.found is not None and noise.each is not None:
+            found = (
+                f"Each arm has {noise.found.degrees} degrees of freedom, and the bounds go "
+                f"from {noise.each.min():.4g} to {noise.each.max():.4g}."
             )
         return (
-            f"{first or self.first_words}: with probability at least {1 - problem.delta:g}, {claim} "
-            f"({figures}, threshold {self.threshold.name!r}, {self.threshold.source}), provided "
-            f"{self.assumptions}."
+            "The noise of every result is normal, with a standard deviation σ of its own for each "
+            "arm. Each is bounded from above (χ²) by the replicates among the arm's initial pulls, "
+            f"and a share of {noise.share:g} δ is paid for all bounds together. {found} If the "
+            "noise is not normal, the claim does not hold."
         )
+    if noise.kind == "estimate":
+        found = (
+            "It is not known yet."
+            if noise.found is None
+            else f"They have standard deviation {noise.found.spread:.4g} on {noise.found.degrees} "
+            f"degrees of freedom, and σ ≤ {noise.sigma:.4g}."
+        )
+        return (
+            "The noise of every result is normal with the same standard deviation σ for all arms. "
+            "σ is bounded from above (χ²) by the replicates among the initial pulls, and a share "
+            f"of {noise.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
+            "larger for some arms than for others, the claim does not hold."
+        )
+    return (
+        f"The noise of every result is σ-sub-Gaussian with σ = {noise.sigma:g}: large deviations "
+        "are no likelier than for normal noise of standard deviation σ. For normal noise σ is that "
+        "standard deviation, for bounded results half their range. σ was given, not estimated. If "
+        "the true noise is larger, the claim does not hold."
+    )

@@ -15,6 +15,7 @@ from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.relation import Linear, Relation, relation_on
 from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
 
 
@@ -38,20 +39,16 @@ class Planned:
         How it goes beyond its theorem; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
-    classical : bool
-        Ignore the features: every arm is its own dimension.
+    relation : callable
+        From the problem, what is assumed of how the means depend on the features: a class of
+        ``shortlist.relation``, by default ``Linear``.
     reward_range : tuple of float, optional
         The range of all results. The bound then depends on it, and σ is not used.
     interval_words : str
         The formula of an arm's own interval, where it is not the usual one.
-    misspecification : float
-        How far from linear in the features the means may be.
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
-    guide : str
-        What guesses from the features, where nothing else uses them: an algorithm that is otherwise
-        classical.
 
     Examples
     --------
@@ -74,12 +71,10 @@ class Planned:
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
-    classical: bool = False
+    relation: Callable[[Problem], Relation] = Linear
     reward_range: tuple[float, float] | None = None
     interval_words: str = ""
-    misspecification: float = 0.0
     uses_noise: bool = False
-    guide: str = ""
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -109,10 +104,11 @@ class Planned:
                 )
             sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
         delta = problem.noise.left_of(problem.delta)
-        alone = self.classical and not self.guide  # then nothing looks at the features
-        features = np.eye(problem.arms) if alone else problem.reduced
+        relation = self.relation(problem)
+        looks = relation.uses_features or relation.guide
+        features = problem.reduced if looks else np.eye(problem.arms)
         setting = ThresholdInputs.of(
-            problem, classical=self.classical, rank=features.shape[1], sigma=sigma
+            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=sigma
         )
         reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
         if self.uses_noise:
@@ -124,13 +120,12 @@ class Planned:
             problem,
             self.threshold,
             setting,
+            relation_on(problem, self.relation),
             PlanEngine(self.strategy, reduced),
             list(self.unproven),
             extends=self.extends,
             reward_range=self.reward_range,
             interval_words=self.interval_words,
-            misspecification=self.misspecification,
-            guide=self.guide,
             rebind=self.bind if problem.noise.is_estimated else None,
         )
 

@@ -18,6 +18,7 @@ from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
 from shortlist.errors import InvalidSetting
+from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
@@ -32,19 +33,10 @@ NORMAL = StrategyThreshold(
     "normal",
     "Φ⁻¹(1 − δ/2): the interval contains the mean with probability about 1 − δ for an arm named "
     "beforehand, and less often for an arm that is listed because it came out best.",
-    "the noise is normal and the means are linear in the features",
     "quantile of the normal distribution",
     coverage=NO_LEVEL,
     proven=False,
 )
-
-
-def no_guarantee(budget: int | None) -> str:
-    """Says that an answer on a budget has no guarantee, and why."""
-    return (
-        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, whether "
-        "or not the answer is certain by then."
-    )
 
 
 @dataclass(frozen=True)
@@ -62,10 +54,18 @@ class BudgetedOnProblem(AlgorithmOnProblem):
             "they came out best: their bounds contain their means less often."
         )
 
-    def guarantee(self, first: str | None = None) -> str:
-        """What the answer will be worth; the study adds an estimate of how sure it is."""
+    @property
+    def claim(self) -> Claim:
+        """That it claims nothing; the study adds an estimate of how sure it is."""
         assert self.algorithm is not None
-        return f"{no_guarantee(self.algorithm.budget)} {self.algorithm.extension}"
+        plain = super().claim
+        return BudgetClaim(
+            **{
+                **vars(plain),
+                "statement": no_guarantee(self.algorithm.budget),
+                "extends": self.algorithm.extension,
+            }
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +107,7 @@ class Budgeted:
         assert isinstance(bound.engine, PlanEngine)
         engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
-        given = self.name, problem, NORMAL, bound.setting, engine, reasons
+        given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
         return BudgetedOnProblem(*given, algorithm=self)
 
 

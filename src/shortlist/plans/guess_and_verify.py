@@ -45,7 +45,8 @@ from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
-from shortlist.rules.thresholds import EACH_ARM, LINEAR, StrategyThreshold
+from shortlist.relation import Unrelated
+from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
 
 # Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
 # set. The best shares are in proportion to how often each time decides:
@@ -67,7 +68,6 @@ CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
     coverage=EACH_ARM,
 )
@@ -656,6 +656,6 @@ ALGORITHMS = {
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
         interval_words=WORDS,
         uses_noise=True,
-        classical=True,
+        relation=Unrelated,
     ),
 }

@@ -31,7 +31,6 @@ from shortlist.designs.pairs import (
 )
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
-from shortlist.noise import GIVEN
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
@@ -53,6 +52,7 @@ from shortlist.plans.means import Fit, Means, OwnFit, OwnMeans
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
+from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
@@ -73,7 +73,6 @@ GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    f"{GIVEN}; nothing is assumed about how the means depend on the features",
     NAMED_SETS.source.replace("guess-and-verify.md", "features-as-a-guide.md"),
     coverage=NAMED_SETS.coverage,
 )
@@ -684,8 +683,8 @@ class Guided:
     >>> guided = Guided()
     >>> guided.name
     'Guess-and-verify (guided by least squares)'
-    >>> guided.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).assumptions
-    'the noise is σ-sub-Gaussian; nothing is assumed about how the means depend on the features'
+    >>> guided.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).relation.assumed
+    ''
     >>> Guided(model="forest")
     Traceback (most recent call last):
         ...
@@ -740,7 +739,6 @@ class Guided:
             name=self.name,
             summary=self.summary,
             uses_noise=True,
-            classical=True,
-            guide=self.guide,
+            relation=partial(Unrelated, guide=self.guide),
         )
         return planned.bind(problem, threshold)

@@ -73,6 +73,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import WORDS, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
+from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
 
@@ -146,20 +147,16 @@ NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
 PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, WORDS, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
-_BOUNDED = "the results lie in [0, 1]"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
 THRESHOLDS = {
-    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
+    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        _BOUNDED,
         "after Robbins 1970; proof: docs/rivals.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
-    NORMAL_RATE: StrategyThreshold(
-        "exploration_rate", _RATE, "the noise is σ-sub-Gaussian", _AUTHORS, coverage=EACH_SIDE
-    ),
+    NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     NORMAL_PAIRED: CONTRAST_MIXTURE,
 }
 
@@ -404,7 +401,7 @@ ALGORITHMS = {
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,
-        classical=True,
+        relation=Unrelated,
         reward_range=row.interval.reward_range,
         interval_words=row.interval.words,
     )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
+from shortlist.guarantee import contradicted
 from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.printable import count
 from shortlist.report.analysis import Analysis
@@ -16,7 +17,7 @@ from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
-from shortlist.study.insight.health import contradicted, departure
+from shortlist.study.insight.health import departure
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.view import beyond_first_plan, makes_plans
 
@@ -42,7 +43,7 @@ def methods(analysis: Analysis) -> str:
     We looked for the best of K = 2 arms by top-m identification with fixed confidence
     """
     study = analysis.study
-    worth = [named(study.shortlist.guarantee)]
+    worth = [study.shortlist.guarantee.text]
     if analysis.warnings:
         worth.append(f"The data contradict what this assumes: {contradicted(analysis.warnings)}.")
     own, *others = (f"{name} {version}" for name, version in software().items())
@@ -74,11 +75,6 @@ def _budgeted(study: Study) -> str:
     return type(study.bound.algorithm).__name__
 
 
-def named(words: str) -> str:
-    """The words with "the paper" replaced by its name."""
-    return words.replace("of the paper", "of Réda et al. 2021")
-
-
 def plain(name: str) -> str:
     r"""A name for the middle of a sentence: one line, no character that turns its direction.
 
@@ -96,14 +92,7 @@ def _design(study: Study) -> list[str]:
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
     if problem.minimizes:
         wanted += " (smallest mean)"
-    c = bound.misspecification
-    guide = f"the features were used to guess, by {plain(bound.guide)}, and not to verify"
-    model = (
-        f"No model related the means of the arms{f': {guide}' if bound.guide else ''}."
-        if bound.setting.classical
-        else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        f"means were modelled as linear in them{f' to within c = {c:g}' if c else ''}."
-    )
+    model = plain(bound.relation.method)
     if study.budget is not None:
         return [
             f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
@@ -132,7 +121,7 @@ def _design(study: Study) -> list[str]:
         model,
         f"The algorithm was {plain(bound.name)} ({whose}).",
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
-        f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
+        f"({bound.threshold.source}) with risk δ = {problem.delta:g}, slack "
         f"ε = {problem.epsilon:g}, {noise}{S}.",
     ]
 
@@ -157,7 +146,7 @@ def _course(analysis: Analysis) -> list[str]:
         first = study.model.first_bound
         words.append(
             f"The first {count(study.model.verified_from, 'evaluation')} were chosen by "
-            f"{plain(first.name)}, whose answer would assume that {first.assumed_of_features}. Its "
+            f"{plain(first.name)}, whose answer would assume that {first.relation.assumed}. Its "
             "list was then named and verified by each arm's own later results."
         )
     if study.done:

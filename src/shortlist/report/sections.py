@@ -79,7 +79,7 @@ MEANS = (
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    classical = study.bound.setting.classical
+    classical = not study.bound.relation.uses_features
     interval = (
         "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C "
         "the threshold"
@@ -188,7 +188,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     sigma = problem.noise.figure.removeprefix("σ = ")
     if bound.reward_range is not None:
         sigma += " (not used by this algorithm)"
-    features = f"{problem.dimension:,} (rank {problem.rank:,})"
     pulls = "Pulls of the first plan" if makes_plans(study) else "Initial pulls"
     rows = [
         ("Algorithm", bound.name),
@@ -199,7 +198,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
-        ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
+        ("Features, N", bound.relation.features_used),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
         (pulls, f"{len(study.model.first_bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
@@ -209,8 +208,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         rows.insert(1, ("Before the verification", before))
     if study.budget is not None:
         rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
-    if bound.misspecification:
-        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
+    rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]

@@ -21,13 +21,13 @@ from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.relation import Linear, NearlyLinear
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_ARM, StrategyThreshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
@@ -142,7 +142,7 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     return plan
 
 
-def _threshold(c: float, stop: str) -> StrategyThreshold:
+def _threshold(stop: str) -> StrategyThreshold:
     words = {
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
         "glr": "sqrt(2 min(β_lin + 2c²t/σ², β_uns)): mixtures in rank X and in K dimensions.",
@@ -150,7 +150,6 @@ def _threshold(c: float, stop: str) -> StrategyThreshold:
     return StrategyThreshold(
         f"misspecified_{stop}",
         words[stop],
-        f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
         "after Robbins 1970; proof: docs/misspecification.md of shortlist",
         coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
     )
@@ -212,10 +211,10 @@ class MisLid:
         c, stop = self.misspecification, self.stop
         return Planned(
             strategy=partial(MisLidStrategy, misspecification=c, stop=stop),
-            threshold=_threshold(c, stop),
+            threshold=_threshold(stop),
             name=self.name,
             summary=self.summary,
-            misspecification=c,
+            relation=partial(NearlyLinear, tolerance=c) if c else Linear,
         )
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:

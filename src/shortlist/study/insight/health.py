@@ -6,7 +6,6 @@ Before any evaluation they are of the features, later also of S, σ and the line
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -76,6 +75,16 @@ class Finding:
     words: str
     meaning: str
     file_words: str = field(default="", repr=False)
+
+    @property
+    def contradicts(self) -> str:
+        """The assumption that a warning contradicts, for the middle of a sentence."""
+        return ASSUMED.get(self.name, self.name)
+
+    @property
+    def badge(self) -> str:
+        """The finding in a word."""
+        return "curved" if self.name == "curvature" else self.name
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
@@ -366,8 +375,8 @@ def examine(study: View) -> list[Finding]:
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
     ['fit']
     """
-    if study.bound.setting.classical and not study.problem.is_classical:
-        does = "verifies without" if study.bound.guide else "does not look at"
+    if not study.bound.relation.uses_features and not study.problem.is_classical:
+        does = "verifies without" if study.bound.relation.guide else "does not look at"
         features = _without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
@@ -666,13 +675,13 @@ def _fit(study: View, results: _Results) -> Found:
     from scipy.special import chdtrc, fdtrc
 
     problem = study.problem
-    if study.bound.setting.classical or problem.rank == problem.arms:
+    if not study.bound.relation.shape:
         words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
     if study.audit.rejection is not None:
         return _fit_rejected(study)
-    if study.bound.misspecification:
-        return _fit_within(study, results, study.bound.misspecification)
+    if study.bound.relation.tolerance:
+        return _fit_within(study, results, study.bound.relation.tolerance)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -720,7 +729,7 @@ def _fit(study: View, results: _Results) -> Found:
 
 def _is_linear(study: View) -> bool:
     """Whether the means are assumed to be linear in the features, and not all means are."""
-    return bool(study.bound.assumed_of_features) and not study.bound.misspecification
+    return study.bound.relation.audited
 
 
 def _curvature(study: View, results: _Results) -> Found:
@@ -797,8 +806,8 @@ def _fit_rejected(study: View) -> Found:
 
 
 def _not_held(study: View) -> str:
-    c = study.bound.misspecification
-    return f"The guarantee assumes means that are {_linear(c)} and noise of at most σ: it does not hold."
+    shape = study.bound.relation.shape
+    return f"The guarantee assumes means that are {shape} and noise of at most σ: it does not hold."
 
 
 def _fit_within(study: View, results: _Results, c: float) -> Found:
@@ -860,22 +869,11 @@ ASSUMED = {  # what a finding of this name contradicts
 }
 
 
-def contradicted(findings: Iterable[Finding]) -> str:
-    """What the findings contradict, in words.
-
-    Examples
-    --------
-    >>> contradicted([Finding("fit", "warning", "They miss by 3.", "")])
-    'that the means are linear in the features'
-    """
-    return ", ".join(ASSUMED.get(finding.name, finding.name) for finding in findings)
-
-
 def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.bound):
         return False
-    if study.bound.misspecification:
+    if not study.bound.relation.audited:
         return not study.audit.wanted
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
@@ -904,7 +902,7 @@ def untested(study: View) -> str:
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
-    if study.bound.misspecification:
+    if not study.bound.relation.audited:
         level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
         return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
@@ -934,11 +932,7 @@ def _span_and_gap(study: View) -> tuple[float, float]:
 
 
 def _assumed(study: View) -> str:
-    return f"That {study.bound.assumed_of_features}"
-
-
-def _linear(c: float) -> str:
-    return f"within c = {c:g} of linear" if c else "linear"
+    return f"That {study.bound.relation.assumed}"
 
 
 def _evaluated(study: View) -> str:
@@ -986,7 +980,7 @@ def _cause(study: View, results: _Results) -> tuple[Cause, str]:
     p = 1.0
     if degrees:
         p = float(chdtrc(degrees, float(results.squares.sum()) / study.problem.sigma**2))
-    linear = f"the means are not {_linear(study.bound.misspecification)}"
+    linear = f"the means are not {study.bound.relation.shape}"
     if degrees >= ENOUGH_REPLICATES and p >= HINT:
         return (
             "linearity",
@@ -1048,7 +1042,7 @@ def remedy(study: View) -> str:
 
 def _without_linearity(study: View) -> str:
     """How to continue where the means are not linear."""
-    c, arms = study.bound.misspecification, study.problem.arms
+    c, arms = study.bound.relation.tolerance, study.problem.arms
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     verified = (
         advised(command("verify"), "study.verify()")
@@ -1066,7 +1060,10 @@ def _without_linearity(study: View) -> str:
     if arms <= MOST_ARMS:
         others.insert(
             0,
-            advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
+            advised(
+                command("continue", "--misspecification C"),
+                "study.continued(algorithm=MisLid(misspecification=c))",
+            )
             + f", if every mean is within {within}",
         )
     if any(
@@ -1076,7 +1073,7 @@ def _without_linearity(study: View) -> str:
             "a new study with a column of ones added to the features, since the present ones "
             "cannot express a level common to all results"
         )
-    without = advised(command("without-features"), "study.without_features()")
+    without = advised(command("continue", "--without-features"), "study.continued(features=None)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
         f"assumes nothing about the means: {without}. Alternatives: {'; '.join(others)}. To give a "
@@ -1086,12 +1083,12 @@ def _without_linearity(study: View) -> str:
 
 def departure(study: View) -> str:
     """What contradicts means that are linear, or within c of linear, and the likely cause."""
-    rejection, c = study.audit.rejection, study.bound.misspecification
+    rejection, shape = study.audit.rejection, study.bound.relation.shape
     assert rejection is not None
     given = study.problem.noise.each is None
     sigma = f"σ = {study.problem.sigma:.4g}" if given else "each arm's σ"
     return (
-        f"the results contradict means that are {_linear(c)} in the features with noise of {sigma} "
+        f"the results contradict means that are {shape} in the features with noise of {sigma} "
         f"(tested at level {LEVEL * 100:g} % after "
         f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "

@@ -166,7 +166,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
                 f"at least {initial:,} more (the first plan); how many will follow is not known yet"
             )
         return Projection(None, initial, None, words)
-    if study.bound.guide and study.round.strategy.has_guess:
+    if study.bound.relation.guide and study.round.strategy.has_guess:
         return _guided(study, quick=quick)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
     if seen < rank:
