@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import shortlist
+from shortlist.catalog.names import find_algorithm
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.log import begun
 
@@ -42,9 +43,10 @@ def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
     log = study._log
     memory = object.__new__(shortlist.Study)
-    memory._begin(
-        study.problem, log._definition, *_algorithm(study), MemoryStorage(begun(log._definition))
+    bound = find_algorithm(log._definition.recalled(None, study.name)[0]).bind(
+        study.problem, log._definition.choices["threshold"]
     )
+    memory._begin(bound, log._definition, MemoryStorage(begun(log._definition)))
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
@@ -74,6 +76,3 @@ def check_replay(study: shortlist.Study) -> None:
     assert [t.number for t in memory.taken] == [t.number for t in study.taken]
     assert memory.posterior.means.tobytes() == study.posterior.means.tobytes()
 
-
-def _algorithm(study: shortlist.Study) -> tuple[object, object]:
-    return study._log._definition.recalled(None, study.name)

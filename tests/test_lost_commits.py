@@ -75,7 +75,7 @@ def test_what_is_repeated_counts_once(line: tuple[Proxy, str, str]) -> None:
                 return act()
             except StorageError as error:
                 said.append(error)
-        raise AssertionError("it was refused three times")
+        raise AssertionError(f"it was refused three times: {said[-3:]}")
 
     def tell_unasked() -> None:
         value, key = float(next(VALUES)), f"key {next(keys)}"

@@ -18,6 +18,7 @@ from shortlist import notebook
 from shortlist.advice import advised, command, command_from
 from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import (
     ArmSetAside,
     DamagedStorage,
@@ -192,6 +193,7 @@ class Study(View):
             classical=features is None,
             audit=audit,
         )
+        bound = find_algorithm(chosen).bind(problem, wide)
         self.name, self.created_at = "study" if name is None else name, time.time()
         kept: Storage = MemoryStorage(begun(definition))
         if storage is not None:
@@ -203,11 +205,14 @@ class Study(View):
             )
             stored, self.created_at = Definition.read(settings, self.name), settings.created_at
             auto = is_unspecified(algorithm, threshold)
+            wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
             definition.check_same(stored, self.name)
-            if auto:  # it means what it meant when the study was begun
+            if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
+                # What is chosen by default is what it was when the study was begun.
                 chosen, wide = definition.recalled(None, self.name)
-        self._begin(problem, definition, chosen, wide, kept)
+                bound = find_algorithm(chosen).bind(problem, wide)
+        self._begin(bound, definition, kept)
         if self.bound.relation.uses_features:
             warn_of_features(problem)
 
@@ -250,7 +255,7 @@ class Study(View):
             )
             chosen, threshold = definition.recalled(algorithm, study.name)
             problem = definition.problem().locked()
-            study._begin(problem, definition, chosen, threshold, kept)
+            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, kept)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -424,16 +429,10 @@ class Study(View):
         return [(own, there) for own, there in pairs if own and own.value != there.value]
 
     def _begin(
-        self,
-        problem: Problem,
-        definition: Definition,
-        algorithm: str | Algorithm,
-        threshold: Any,
-        storage: Storage,
+        self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage
     ) -> None:
         self.seed = checked_seed(definition.choices["seed"])
         self._warned = False
-        bound = find_algorithm(algorithm).bind(problem, threshold)
         self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)
         if storage.where is not None:
             self._log.refresh()
