@@ -75,4 +75,3 @@ def check_replay(study: shortlist.Study) -> None:
                 memory.cancel(trial.number)
     assert [t.number for t in memory.taken] == [t.number for t in study.taken]
     assert memory.posterior.means.tobytes() == study.posterior.means.tobytes()
-

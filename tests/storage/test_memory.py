@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 
 from shortlist.storage import memory
@@ -23,6 +25,8 @@ def test_a_change_that_was_cut_short_is_finished_by_the_next(
     told = Change(
         [], [(1, "told")], [Event(5, "verifying", -1, 0.0, "ann")], Checkpoint(5, *"bbbb")
     )
+    with storage.transaction(writing=True) as transaction:
+        transaction.commit(told)
 
     class Cut(list[Event]):
         def __iadd__(self, other: object) -> Cut:  # type: ignore[override,misc]
@@ -30,8 +34,8 @@ def test_a_change_that_was_cut_short_is_finished_by_the_next(
 
     kept = storage._study
     monkeypatch.setattr(kept, "events", Cut(kept.events))
-    with pytest.raises(KeyboardInterrupt), storage.transaction(writing=True) as transaction:
-        transaction.commit(told)
+    with pytest.raises(KeyboardInterrupt):
+        storage.transaction(writing=False).__enter__()
     monkeypatch.setattr(kept, "events", list(kept.events))
     for _ in range(2):
         with storage.transaction(writing=False) as transaction:
@@ -41,3 +45,13 @@ def test_a_change_that_was_cut_short_is_finished_by_the_next(
                 [*events, *told.events],
             )
             assert transaction.news(Known(3, 2, [1])) == ([(1, "told")], list(told.events))
+
+
+def test_a_transaction_that_raises_keeps_nothing() -> None:
+    storage = memory.MemoryStorage(Checkpoint(0, "", "", "", ""))
+    with suppress(KeyboardInterrupt), storage.transaction(writing=True) as transaction:
+        transaction.commit(Change([(0, "open")], [], [], Checkpoint(1, "a", "", "", "")))
+        raise KeyboardInterrupt
+    with storage.transaction(writing=False) as transaction:
+        assert transaction.checkpoint.changes == 0
+        assert transaction.news(NOTHING) == ([], [])

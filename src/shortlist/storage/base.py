@@ -95,7 +95,7 @@ class Transaction(Protocol):
         """Until when the trials of each run are its own; of a run that is not there, no longer."""
 
     def commit(self, change: Change) -> None:
-        """Keep a change, so that it outlives this process; once in a transaction.
+        """Keep a change; once in a transaction, and the last that is done in it.
 
         Raises
         ------

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 from shortlist.storage.base import Change, Checkpoint, Event, Known, Row, Settings
 
@@ -15,8 +14,9 @@ from shortlist.storage.base import Change, Checkpoint, Event, Known, Row, Settin
 class _Kept:
     """What is kept of a study.
 
-    A change is kept by one assignment, to ``_begun``, and entered into the lists after it. Where
-    an exception or a fork came in between, it is entered again before the next transaction.
+    A change is kept by one assignment, to ``last``, after which nothing is called that could be
+    interrupted. It is entered into the lists by the next transaction; if that is interrupted, by
+    the one after it.
     """
 
     def __init__(self, settings: Settings | None, checkpoint: Checkpoint) -> None:
@@ -24,14 +24,10 @@ class _Kept:
         self.rows: list[Row] = []
         self.events: list[Event] = []
         self.runs: dict[str, float] = {}
-        self._begun: Change | None = None
+        self.last: Change | None = None
 
-    def keep(self, change: Change) -> None:
-        self._begun = change
-        self.finish()
-
-    def finish(self) -> None:
-        change = self._begun
+    def enter_last(self) -> None:
+        change = self.last
         if change is None:
             return
         for row in (*change.opened, *change.altered):
@@ -39,16 +35,25 @@ class _Kept:
                 self.rows[row[0]] = row
             else:
                 self.rows.append(row)
-        last = self.events[-1].change if self.events else 0
-        self.events += [event for event in change.events if event.change > last]
+        before = self.events[-1].change if self.events else 0
+        self.events += [event for event in change.events if event.change > before]
         self.checkpoint = change.checkpoint
-        self._begun = None
+        self.last = None
 
 
 class _Transaction:
     def __init__(self, kept: _Kept) -> None:
-        kept.finish()
-        self._kept, self.checkpoint, self.now = kept, kept.checkpoint, time.time()
+        self._kept = kept
+        self._change: Change | None = None
+
+    def __enter__(self) -> _Transaction:
+        self._kept.enter_last()
+        self.checkpoint, self.now = self._kept.checkpoint, time.time()
+        return self
+
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
+        if error is None:
+            self._kept.last = self._change
 
     def news(self, known: Known) -> tuple[Sequence[Row], Sequence[Event]]:
         rows, events = self._kept.rows, self._kept.events
@@ -57,10 +62,10 @@ class _Transaction:
         return [*altered, *rows[known.trials :]], since
 
     def leases(self) -> Mapping[str, float]:
-        return self._kept.runs
+        return dict(self._kept.runs)
 
     def commit(self, change: Change) -> None:
-        self._kept.keep(change)
+        self._change = change
 
 
 class MemoryStorage:
@@ -87,9 +92,8 @@ class MemoryStorage:
         self._study = self._studies[name]
         return self._study.settings
 
-    @contextmanager
-    def transaction(self, *, writing: bool) -> Iterator[_Transaction]:
-        yield _Transaction(self._study)
+    def transaction(self, *, writing: bool) -> _Transaction:
+        return _Transaction(self._study)
 
     def hold(self, run: str, seconds: float) -> None:
         if seconds:  # a run ends with the process, or says so
@@ -98,6 +102,8 @@ class MemoryStorage:
             self._study.runs.pop(run, None)
 
     def sources(self) -> list[tuple[str, str]]:
+        for kept in self._studies.values():
+            kept.enter_last()
         return [
             (name, event.reason or "")
             for name, kept in self._studies.items()

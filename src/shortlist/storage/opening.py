@@ -19,6 +19,7 @@ import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
+from shortlist.advice import advised
 from shortlist.errors import (
     ForeignStorage,
     InvalidSetting,
@@ -73,8 +74,9 @@ def open_study(storage: Storage, name: str | None) -> tuple[str, Settings]:
     if not known:
         raise StudyNotFound(f"{storage.where} holds no study.")
     if name is None and len(known) > 1:
+        way = advised("with --study NAME", "by Study.load(storage, name)")
         raise InvalidSetting(
-            f"{storage.where} holds {len(known)} studies: {quoted(known)}. Name one of them."
+            f"{storage.where} holds {len(known)} studies: {quoted(known)}. Name one {way}."
         )
     wanted = known[0] if name is None else name
     found = storage.open(wanted)

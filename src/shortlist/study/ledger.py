@@ -22,7 +22,7 @@ from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownT
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
-from shortlist.study import AGAIN
+from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
 
 Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
@@ -448,24 +448,35 @@ class Ledger:
         again.take_over([trial.row for trial in self.trials], self.events, self.changes)
         return again.settle()
 
-    def copies_of(self, trials: Sequence[Trial], mark: str, own_mark: str) -> dict[int, Trial]:
-        """What is here of the trials of the study with this mark, by their numbers there.
+    def copies_of(
+        self, trials: Sequence[Trial], mark: str, own_mark: str
+    ) -> tuple[dict[int, Trial], dict[int, Trial]]:
+        """What is here of the trials of the study with this mark, by their numbers.
 
-        Copies are known by the trials they are copies of, and results that were told to both
-        studies by their key, arm and value.
+        First their copies, and the trials of this study that they are copies of. Then results that
+        were told to both with the same key. Two files may have the same name: keys of a file are
+        those of the same results only if arm and value agree in every row that both studies have.
+        (Row by row, which results count would depend on their values.)
         """
         here = {key_of_trial(own_mark, own.number): own for own in self.trials}
-        found: dict[int, Trial] = {}
+        copies: dict[int, Trial] = {}
+        files: dict[str, list[tuple[Trial, Trial]]] = {}
         for trial in trials:
-            copied = {key_of_trial(mark, trial.number), trial.carried_from}
-            for key in dict.fromkeys((key_of_trial(mark, trial.number), *trial.keys)):
+            by_number = key_of_trial(mark, trial.number), trial.carried_from
+            for key in dict.fromkeys((by_number[0], *trial.keys)):
                 own = here.get(key) or self.keyed.get(key)
                 if own is None:
                     continue
-                is_same = trial.value is not None and own.was_told(trial.value)
-                if key in copied or key in here or (is_same and own.name == trial.name):
-                    found.setdefault(trial.number, own)
-        return found
+                if key in here or key in by_number:
+                    copies.setdefault(trial.number, own)
+                else:
+                    row = ROW_KEY.fullmatch(key)
+                    files.setdefault(row[1] if row else key, []).append((trial, own))
+        same: dict[int, Trial] = {}
+        for pairs in files.values():
+            if all(own.name == trial.name and trial.is_like(own) for trial, own in pairs):
+                same |= {trial.number: own for trial, own in pairs}
+        return copies, same
 
     def find(self, trial: Trial | int | None) -> Trial:
         """The trial meant by itself or by its number, as it is now."""

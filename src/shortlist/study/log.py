@@ -409,7 +409,8 @@ class Log:
         def act(transaction: Transaction) -> list[Trial]:
             ledger, now = self._ledger, transaction.now
             keeps_numbers, before = not ledger.trials, ledger.changes
-            copies = ledger.copies_of(ended, source.mark, own_mark)
+            known, same = ledger.copies_of(ended, source.mark, own_mark)
+            copies = same | known
             opened: dict[int, Trial] = {}
             for trial in copied:
                 is_told, failed = trial.number in processed, trial.state == "failed"

@@ -394,7 +394,9 @@ class Study(View):
         for value in {trial.value for trial in other.taken}:
             checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
-        source = Source(other.mark, ending(other))
+        corrected = sum(bool(trial.corrections) for trial in other.taken)
+        words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
+        source = Source(other.mark, ending(other) + words)
         told = self._log.carry(other.trials, other.taken, source, self.mark)
         self._warn()
         if different := self.differing(other):
@@ -405,7 +407,7 @@ class Study(View):
 
     def _with_equal_seeds(self, other: Study) -> list[Trial]:
         """The results asked for here whose seed a different evaluation there has too."""
-        here = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
+        here, _ = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
         asked = {trial.seed: trial for trial in self.taken if trial.was_asked}
         pairs = [(asked.get(there.seed), there) for there in other.taken if there.was_asked]
         return [own for own, there in pairs if own and own != here.get(there.number)]
@@ -424,13 +426,11 @@ class Study(View):
         >>> [(here.value, there.value) for here, there in new.differing(old)]
         [(7.0, 0.7)]
         """
-        here = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
+        here, _ = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
         pairs = [(here.get(there.number), there) for there in other.taken]
         return [(own, there) for own, there in pairs if own and own.value != there.value]
 
-    def _begin(
-        self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage
-    ) -> None:
+    def _begin(self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage) -> None:
         self.seed = checked_seed(definition.choices["seed"])
         self._warned = False
         self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)

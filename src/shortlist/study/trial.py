@@ -144,6 +144,11 @@ class Trial:
         """Whether this is its value, or was before a correction."""
         return value == self.value or any(value == each.was for each in self.corrections)
 
+    def is_like(self, other: Trial) -> bool:
+        """Whether both were told the same value, at first or by a correction."""
+        values = {other.value, *(each.was for each in other.corrections)}
+        return any(value is not None and self.was_told(value) for value in values)
+
     @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``storage.base.ROW``)."""
