@@ -32,6 +32,7 @@ from beside import compile_at_once, in_a_process, options_of, versions
 ROOMS = (
     *(
         "_version",
+        "references",
         "arrays",
         "printable",
         "advice",
@@ -53,7 +54,7 @@ ROOMS = (
         "theory",
         "engine",
     ),
-    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report", "paper"),
+    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report"),
     *("serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)

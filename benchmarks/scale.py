@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
 from shortlist.engine.many_arms.memory import rows_read

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.log import begun
 

@@ -18,7 +18,7 @@ import pytest
 import shortlist
 from paths import TESTS
 from shortlist import GIFA, MisLid, Study
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.pairs_in_doubt import PairsInDoubt

@@ -19,7 +19,7 @@ from command_line import fails, run
 from error_rates import shown_above, shown_below
 from samples import improbability
 from shortlist import errors, noise
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
 from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
 from shortlist.plans.guess_and_verify import PairEvidence

@@ -10,14 +10,13 @@ from shortlist._version import __version__ as __version__
 if TYPE_CHECKING:
     from shortlist import data as data
     from shortlist import errors as errors
-    from shortlist import paper as paper
     from shortlist import plot as plot
     from shortlist import report as report
     from shortlist import repurposing as repurposing
     from shortlist import testing as testing
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
-    from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.catalog.registry import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
@@ -38,7 +37,6 @@ __all__ = [
     "data",
     "errors",
     "instances",
-    "paper",
     "plot",
     "report",
     "repurposing",
@@ -48,11 +46,11 @@ __all__ = [
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
-_ROOMS = ("data", "errors", "paper", "plot", "report", "repurposing", "testing", "theory")
+_ROOMS = ("data", "errors", "plot", "report", "repurposing", "testing", "theory")
 _MODULES = {"instances": "shortlist.simulation.instances"}
 _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {
-    "algorithms": "shortlist.catalog.names",
+    "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",

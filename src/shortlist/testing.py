@@ -25,7 +25,8 @@ from uuid import uuid4
 import numpy as np
 
 from shortlist.arrays import Mask
-from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.strategy import ReducedProblem, Strategy

@@ -15,7 +15,7 @@ import shortlist
 from pair_distances import STEADY, pieces
 from shortlist.allocations import allocation as allocations
 from shortlist.allocations import allocation as lazy
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import span, weakest_direction
 from shortlist.theory.lower_bound import optimal_allocation

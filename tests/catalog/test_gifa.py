@@ -12,7 +12,7 @@ import shortlist
 from paths import DOCS
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
 from shortlist.rules.initialization import each, span, weakest_direction
 from shortlist.rules.registry import RULES

@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from command_line import run as command
 from shortlist.catalog import recommendation
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])

@@ -27,14 +27,13 @@ from shortlist.simulation import outlook, precompilation
 def test_help_names_the_commands_and_shows_examples() -> None:
     for words in ([], ["--help"], ["-h"]):
         said = run(*words).output
-        for word in ("algorithms", "data", "reproduce", "Examples", "$ shortlist repurpose"):
+        for word in ("algorithms", "data", "Examples", "$ shortlist repurpose"):
             assert word in said
 
 
 @pytest.mark.parametrize(
     "words",
-    [("algorithms",), ("reproduce",), ("data",)]
-    + [("data", command) for command in ("fetch", "list", "path")],
+    [("algorithms",), ("data",)] + [("data", command) for command in ("fetch", "list", "path")],
 )
 def test_every_command_has_help(words: tuple[str, ...]) -> None:
     result = run(*words, "--help")

@@ -23,7 +23,7 @@ import forks
 import shortlist
 from once import once
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.numerics.random import run_seeds, seed_stream
 from shortlist.posterior.posterior import Posterior

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.arrays import Reals
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import ArmEvidence, mixture_bounds
 from shortlist.plans.guess_and_verify import GuessAndVerify

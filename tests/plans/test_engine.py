@@ -16,7 +16,7 @@ import shortlist
 from paths import DOCS
 from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
-from shortlist.catalog.names import ALGORITHMS, find_algorithm
+from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
 from shortlist.plans.mislid.algorithm import MisLid

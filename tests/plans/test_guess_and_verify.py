@@ -13,7 +13,7 @@ from scipy.stats import binom
 import shortlist
 from error_rates import shown_below
 from shortlist.arrays import Mask, Reals
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
 from shortlist.plans.guess_and_verify import GuessAndVerify, PairEvidence, squared_threshold, vote

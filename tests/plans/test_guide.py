@@ -341,7 +341,7 @@ def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
     study = begin(sigma="estimate per arm")
     while study.problem.noise.awaits_estimate:
         tell(study, 50)
-    assert study.bound.guide == "least squares"
+    assert study.bound.relation.guide == "least squares"
     words = " ".join(str(each) for each in study.shortlist.guarantee.rests_on)
     assert "helped to guess, by least squares, and had no part in the verification" in words
 

@@ -19,7 +19,7 @@ from scipy.stats import binom
 import shortlist
 from bisection import highest_by_bisection
 from shortlist import errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned

@@ -16,7 +16,7 @@ import pytest
 
 import shortlist
 from shortlist import errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.contract import Runs
 from shortlist.noise import Noise, first_of_each
 from shortlist.rules.rewards import first_rewards

@@ -181,7 +181,7 @@ def test_telling_twice() -> None:
     s.tell(trial, 0.5)
     assert s.tell(trial, 0.7, if_told="ignore").value == 0.5
     assert s.tell(trial, 0.5, if_told="same") is s.trials[0]
-    with pytest.raises(errors.TrialClosed, match="0.5 is stored"):
+    with pytest.raises(errors.TrialClosed, match=r"0\.5 is stored"):
         s.tell(trial, 0.7, if_told="same")
     s.correct(trial, 0.25, reason="mistyped")
     assert s.tell(trial, 0.5, if_told="same").value == 0.25  # told before, and corrected since

@@ -12,6 +12,7 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
@@ -20,6 +21,7 @@ from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise import rounds_for
 from shortlist.numerics.blockwise import squared_norms
 from shortlist.problem import Problem
+from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
@@ -33,10 +35,15 @@ from shortlist.rules.thresholds import (
 )
 
 ELIMINATION = " with elimination"  # ends a name
+KINDS = {  # of rules, in the words of the paper
+    **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
+    **{"stopping": "stop", "indices": "indices"},
+}
+STOPS = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GIFA:
+class GIFA(Algorithm):
     """A gap-index focused algorithm (Algorithm 1), composed of rules.
 
     Parameters
@@ -63,6 +70,8 @@ class GIFA:
         The only m it is defined for.
     name, summary : str
         For tables.
+    works : tuple of str or Work
+        What to cite, the work that introduced it first.
 
     Examples
     --------
@@ -89,6 +98,7 @@ class GIFA:
     only_m: int | None = None
     name: str = ""
     summary: str = ""
+    works: tuple[str | Work, ...] = (PAPER,)
 
     def __post_init__(self) -> None:
         for kind in RULES:
@@ -113,6 +123,39 @@ class GIFA:
             composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
             memory = ELIMINATION if self.elimination else ""
             object.__setattr__(self, "name", f"GIFA({composed}){memory}")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Names and numbers from which it is made again; ``OWN`` stands for code."""
+        ridge = self.regularization
+        return {
+            "name": self.name,
+            **{
+                kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
+                for kind, rule in self.rules.items()
+            },
+            "threshold": threshold_name(self.threshold),
+            "allocation": self.allocation,
+            "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
+            "initialization": self.initialization,
+            "elimination": self.elimination,
+            "classical": self.classical,
+            "only_m": self.only_m,
+        }
+
+    def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Algorithm, Any]:
+        """The algorithm and the threshold on a problem, with ``"auto"`` replaced by the choice."""
+        if threshold == AUTO:
+            return self, self.chosen_threshold(problem, threshold).name
+        if self.threshold == AUTO:
+            return replace(self, threshold=self.chosen_threshold(problem)), threshold
+        return self, threshold
+
+    @property
+    def method(self) -> str:
+        """What was used, with the rules in the words of the paper."""
+        rules = [f"{words}: {_written(self.rules[kind].name)}" for kind, words in KINDS.items()]
+        return f"The algorithm was {self.name} ({self.credit}; {', '.join(rules)})."
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -188,7 +231,16 @@ class GIFA:
         )
         relation = relation_on(problem, Unrelated if self.classical else Linear)
         return AlgorithmOnProblem(
-            self.name, problem, chosen, setting, relation, engine, reasons, rebind=rebind
+            self.name,
+            problem,
+            chosen,
+            setting,
+            relation,
+            engine,
+            reasons,
+            rebind=rebind,
+            method=self.method,
+            cited=tuple(self.cited),
         )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
@@ -302,6 +354,17 @@ def _is_own(one: Rule) -> bool:
     return known is None or known.py_func is not one.py_func
 
 
+def _written(rule: str) -> str:
+    """The name of a rule in a sentence."""
+    return STOPS.get(rule, rule.replace("_", " "))
+
+
+def threshold_name(threshold: Any) -> str:
+    """The name of a threshold as it is stored: ``OWN`` for one of the user's."""
+    found = find_threshold(threshold)
+    return found.name if THRESHOLDS.get(found.name) is found else OWN
+
+
 class TableOneRow(NamedTuple):
     """A row of Table 1; the name without a selection rule means the first one."""
 
@@ -313,26 +376,27 @@ class TableOneRow(NamedTuple):
     indices: str
     classical: bool
     only_m: int | None
+    work: str  # a key of works.toml
     about: str
 
 
 # fmt: off
 TABLE_1 = (
     TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
-        True, None, "Kalyanakrishnan et al. 2012; no features"),
+        True, None, "kalyanakrishnan", "Kalyanakrishnan et al. 2012; no features"),
     TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
-        True, None, "Gabillon et al. 2012; no features"),
+        True, None, "gabillon", "Gabillon et al. 2012; no features"),
     TableOneRow("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
-        False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
+        False, 1, "xu", "Xu et al. 2018; the best arm only (m = 1)"),
     TableOneRow("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
-        "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
+        "lucb", "paired", False, None, PAPER, "Réda et al. 2021; LinGapE for any m"),
     TableOneRow("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
-        False, None, "Réda et al. 2021; all in terms of gap indices"),
+        False, None, PAPER, "Réda et al. 2021; all in terms of gap indices"),
     # Not greedy: it shrinks the pair's width and may leave each arm's own, which then never stops.
     TableOneRow("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
-        "individual", False, None, "LinGIFA with each arm bounded alone"),
+        "individual", False, None, PAPER, "LinGIFA with each arm bounded alone"),
     TableOneRow("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
-        "paired", False, None, "LinGIFA with the stop of LUCB"),
+        "paired", False, None, PAPER, "LinGIFA with the stop of LUCB"),
 )
 # fmt: on
 
@@ -355,6 +419,7 @@ def _as_table_1(row: TableOneRow, selection_rule: str) -> GIFA:
         only_m=row.only_m,
         name=row.algorithm if default else f"{row.algorithm} {words(selection_rule)}",
         summary=f"{row.about}; pulls by {words(selection_rule)}",
+        works=(row.work,),
     )
 
 

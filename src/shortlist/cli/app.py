@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
 from shortlist.advice import in_shell
-from shortlist.cli import export, new, paper, repurpose, serve, studies, trials
+from shortlist.cli import data, export, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     ArmSetAside,
@@ -104,7 +104,6 @@ $ shortlist status screen.toml
 
 [bold]Examples[/bold]
 $ shortlist repurpose --synthetic
-$ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
@@ -133,10 +132,8 @@ def shortlist(
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
-    from shortlist.catalog.names import WITH_BUDGET
-    from shortlist.catalog.names import algorithms as catalog
-    from shortlist.plans.guide import Guided
-    from shortlist.plans.mislid.algorithm import MisLid
+    from shortlist.catalog.registry import NEEDING
+    from shortlist.catalog.registry import algorithms as catalog
 
     known = catalog()
     published = [name for name in known if name.endswith("(as published)")]
@@ -144,13 +141,9 @@ def algorithms() -> None:
     width = max(map(len, plain))
     for name in plain:
         say(f"{name:{width}}  {known[name]}")
-    say("\nWith a known distance c from linear, by misspecification in a screen.toml:")
-    say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    say('\nWith features used only as a guide (trust = "guide" in a screen.toml):')
-    say(f"{Guided.__name__:{width}}  {Guided.summary}")
-    say("\nWith a fixed budget in place of a guarantee (budget = …); the first is the default:")
-    for name, each in WITH_BUDGET.items():
-        say(f"{name:{width}}  {each.summary}")
+    for name, kind in NEEDING.items():
+        say(f"\n{kind.needs.heading}:" if kind.needs else "")
+        say(f"{name:{width}}  {kind.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)
@@ -210,13 +203,12 @@ for name, panel, command, examples in (
     ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),
-    ("reproduce", PAPER, paper.reproduce, paper.REPRODUCE_EXAMPLES),
     ("compile", MACHINE, compile_all, COMPILE_EXAMPLES),
 ):
     app.command(name, cls=Command, rich_help_panel=panel, epilog=examples)(command)
-for each in paper.data_app.registered_commands:
-    each.cls, each.epilog = Command, paper.DATA_EXAMPLES
-app.add_typer(paper.data_app, name="data", rich_help_panel=PAPER, epilog=paper.DATA_EXAMPLES)
+for each in data.app.registered_commands:
+    each.cls, each.epilog = Command, data.EXAMPLES
+app.add_typer(data.app, name="data", rich_help_panel=PAPER, epilog=data.EXAMPLES)
 
 
 # Errors of writing to a file that is already open.

@@ -133,18 +133,14 @@ class ScreenFile:
 
     def _check_algorithm(self) -> None:
         """Refuse an algorithm that is chosen by another key, or needs one."""
-        from shortlist.catalog.names import WITH_BUDGET
+        from shortlist.catalog.registry import NEEDING
 
         named = self.keys.get("algorithm")
-        missing = {
-            "MisLid": ("misspecification", "says how far from linear a mean may be"),
-            "Guided": ("trust", 'with the value "guide" chooses this algorithm'),
-            **dict.fromkeys(WITH_BUDGET, ("budget", "says how many evaluations there are")),
-        }
-        key, use = missing.get(str(named), ("algorithm", ""))
-        if key not in self.keys and named is not None:
+        needs = NEEDING[named].needs if named in NEEDING else None
+        if needs is not None and needs.key not in self.keys:
             raise InvalidSetting(
-                f"{self.path}: algorithm = {json.dumps(named)} needs the key {key}, which {use}."
+                f"{self.path}: algorithm = {json.dumps(named)} needs the key {needs.key}, which "
+                f"{needs.use}."
             )
 
     def _mislid(self) -> MisLid:

@@ -13,6 +13,7 @@ from shortlist.engine.contract import AnyEngine
 from shortlist.errors import InvalidInput
 from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
 from shortlist.problem import Problem
+from shortlist.references import Work
 from shortlist.relation import Relation
 from shortlist.rules.rewards import either, gaussian
 from shortlist.rules.rule import Rule
@@ -58,6 +59,8 @@ class AlgorithmOnProblem:
     reward_range: tuple[float, float] | None = None
     # What an arm's own interval is, in signs, where it is not the usual one.
     interval_words: str = ""
+    method: str = ""  # what was used, in a sentence
+    cited: tuple[Work, ...] = ()  # the works that the algorithm is from
 
     @cached_property
     def limits(self) -> tuple[float, float]:

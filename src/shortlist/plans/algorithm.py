@@ -9,18 +9,20 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import Integers
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.noise import Noise, rounds_for
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Relation, relation_on
 from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class Planned(Algorithm):
     """An algorithm that proceeds plan by plan.
 
     Parameters
@@ -33,6 +35,10 @@ class Planned:
         and cannot be replaced.
     name, summary : str
         For tables.
+    works : tuple of str or Work
+        What to cite, the work that introduced it first.
+    adapted : bool
+        Whether it differs from what was published there.
     unproven : tuple of str
         Why no theorem covers the answer; empty if one does.
     extends : str
@@ -53,7 +59,7 @@ class Planned:
     Examples
     --------
     >>> import numpy as np
-    >>> from shortlist.catalog.names import find_algorithm
+    >>> from shortlist.catalog.registry import find_algorithm
     >>> uniform = find_algorithm("Uniform")
     >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
     >>> bound.proven, bound.engine.setup.initial.tolist()
@@ -68,6 +74,8 @@ class Planned:
     threshold: StrategyThreshold
     name: str
     summary: str = ""
+    works: tuple[str | Work, ...] = (PAPER,)
+    adapted: bool = False
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
@@ -75,6 +83,11 @@ class Planned:
     reward_range: tuple[float, float] | None = None
     interval_words: str = ""
     uses_noise: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its name: the strategy is the user's own code."""
+        return {"name": self.name, "strategy": OWN}
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -126,6 +139,8 @@ class Planned:
             extends=self.extends,
             reward_range=self.reward_range,
             interval_words=self.interval_words,
+            method=self.method,
+            cited=tuple(self.cited),
             rebind=self.bind if problem.noise.is_estimated else None,
         )
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
 from shortlist.errors import InvalidSetting
@@ -69,7 +70,7 @@ class BudgetedOnProblem(AlgorithmOnProblem):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budgeted:
+class Budgeted(Algorithm):
     """An algorithm that spends a fixed number of evaluations.
 
     δ plays no part in its decisions: it only sets how wide the intervals are that are shown.
@@ -85,13 +86,25 @@ class Budgeted:
     budget: int
     name: str = ""
 
-    summary: ClassVar[str]
     extension: ClassVar[str]  # what is known of it, as a sentence
+    how: ClassVar[str]  # how it spends the budget, for the middle of a sentence
     spending: ClassVar[type[BudgetStrategy]]  # where it spends
-    only_m: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The name and the budget."""
+        return {"name": self.name, "budget": self.budget}
+
+    @property
+    def method(self) -> str:
+        """What was used, in a sentence in the past tense."""
+        return (
+            f"The algorithm was {self.name}: {self.how}; estimates by least squares on all results. "
+            f"It is an extension without a theorem of {', '.join(w.short for w in self.cited)}."
+        )
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -108,7 +121,9 @@ class Budgeted:
         engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
-        return BudgetedOnProblem(*given, algorithm=self)
+        return BudgetedOnProblem(
+            *given, algorithm=self, method=self.method, cited=tuple(self.cited)
+        )
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at

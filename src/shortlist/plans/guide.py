@@ -16,7 +16,7 @@ import copy
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from shortlist.designs.pairs import (
     spreads,
     whitened,
 )
+from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import first_largest, largest_first
@@ -667,7 +668,7 @@ def hardest_pairs(
 
 
 @dataclass(frozen=True)
-class Guided:
+class Guided(Algorithm):
     """Guess-and-verify with the features as a guide: they help to guess, and prove nothing.
 
     The guarantee holds whatever the means are. ``Study(features, trust="guide")`` takes it.
@@ -692,7 +693,16 @@ class Guided:
     """
 
     model: Any = None
-    summary: ClassVar[str] = "guesses by a model of the features, verifies without them"
+    summary = "guesses by a model of the features, verifies without them"
+    works = ("karnin",)
+    adapted = True
+    needs = Need(
+        "trust",
+        'with the value "guide" chooses this algorithm',
+        "Guided is selected with trust='guide': pass that to Study, write "
+        'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.',
+        'With features used only as a guide (trust = "guide" in a screen.toml)',
+    )
 
     def __post_init__(self) -> None:
         model = self.model
@@ -714,7 +724,7 @@ class Guided:
         return None if self.model is None else type(self.model).__name__
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
         return f"Guess-and-verify (guided by {self.guide})"
 
@@ -722,6 +732,16 @@ class Guided:
     def guide(self) -> str:
         """What guesses, in words."""
         return self.model_name or "least squares"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The class of the model, which is the user's own code."""
+        return {"model": self.model_name}
+
+    @classmethod
+    def read(cls, settings: dict[str, Any]) -> Self:
+        """The same without its model."""
+        return cls()
 
     def bind(
         self,
@@ -738,6 +758,8 @@ class Guided:
             interval_words=WORDS,
             name=self.name,
             summary=self.summary,
+            works=self.works,
+            adapted=self.adapted,
             uses_noise=True,
             relation=partial(Unrelated, guide=self.guide),
         )

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from shortlist.engine.algorithm import Need
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Table
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy
@@ -158,12 +158,31 @@ class PairsInDoubt(Budgeted):
 
     name: str = "pairs-in-doubt"
 
-    spending: ClassVar[type[BudgetStrategy]] = PairsInDoubtStrategy
-    summary: ClassVar[str] = (
+    @classmethod
+    def kind_name(cls) -> str:
+        """What algorithms of this class are called in a list."""
+        return cls.name
+
+    spending = PairsInDoubtStrategy
+    summary = (
         "a fixed budget, spent on the pairs whose order is in doubt; an extension without a theorem "
         "(nearest: You et al. 2023)"
     )
-    extension: ClassVar[str] = (
+    # Published by nobody; these are the nearest algorithms that were.
+    works = ("you", "russo")
+    needs = Need(
+        "budget",
+        "says how many evaluations there are",
+        "pairs-in-doubt needs a budget: pass budget=… to Study, or shortlist.PairsInDoubt(budget=…) "
+        "to compare.",
+        "With a fixed budget in place of a guarantee (budget = …)",
+    )
+    how = (
+        "each pull went to the arm, of all arms, whose result removed the largest share of the "
+        "variance of the differences between candidates and others, every difference weighted by "
+        "the posterior probability that the two are in the wrong order"
+    )
+    extension = (
         "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
         "information-directed selection, You et al. 2023)."
     )

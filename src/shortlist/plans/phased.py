@@ -93,6 +93,8 @@ ALGORITHMS = {
         strategy=Phased,
         threshold=CONTRAST_MIXTURE,
         name="Phased",
+        works=("fiez",),
+        adapted=True,
         summary="Fiez et al. 2019 (RAGE), for any m; phases of designs for the pairs still open",
         interval_words=WORDS,
     )

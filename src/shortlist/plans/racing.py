@@ -401,6 +401,7 @@ ALGORITHMS = {
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,
+        works=("subsets",),
         relation=Unrelated,
         reward_range=row.interval.reward_range,
         interval_words=row.interval.words,

@@ -39,6 +39,7 @@ ALGORITHMS = {
         strategy=Uniform,
         threshold=CONTRAST_MIXTURE,
         name="Uniform",
+        works=("robbins",),
         summary="Uniform sampling, a baseline; stops when all differences that matter are certain",
         interval_words=WORDS,
     )

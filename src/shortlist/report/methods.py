@@ -10,10 +10,9 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.guarantee import contradicted
-from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.printable import count
+from shortlist.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.report.analysis import Analysis
-from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_work, works
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
-KINDS = {  # of rules, in the words of the paper
-    **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
-    **{"stopping": "stop", "indices": "indices"},
-}
-RULES = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
 def methods(analysis: Analysis) -> str:
@@ -56,23 +50,9 @@ def methods(analysis: Analysis) -> str:
 
 
 def cited(study: Study) -> list[Work]:
-    """The works that the text names."""
-    if study.budget is not None:
-        return [SOFTWARE, REDA, *NEAREST[_budgeted(study)]]
-    return works(study.bound.name, study.bound.threshold.source)
-
-
-# How an algorithm with a budget spends it, by the name of its class.
-SPENT = {
-    "PairsInDoubt": "each pull went to the arm, of all arms, whose result removed the largest share of "
-    "the variance of the differences between candidates and others, every difference weighted by the "
-    "posterior probability that the two are in the wrong order",
-}
-
-
-def _budgeted(study: Study) -> str:
-    assert isinstance(study.bound, BudgetedOnProblem)
-    return type(study.bound.algorithm).__name__
+    """The works that the text names, this software and the paper first, each once."""
+    own, source = study.bound.cited, study.bound.threshold.source
+    return list(dict.fromkeys([SOFTWARE, work(PAPER), *own, *named_in(source)]))
 
 
 def plain(name: str) -> str:
@@ -96,19 +76,12 @@ def _design(study: Study) -> list[str]:
     if study.budget is not None:
         return [
             f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
-            f"({REDA.short}) with a fixed budget of T = {study.budget:,} evaluations.",
+            f"({work(PAPER).short}) with a fixed budget of T = {study.budget:,} evaluations.",
             model,
-            f"The algorithm was {plain(bound.name)}: {SPENT[_budgeted(study)]}; estimates by least "
-            "squares on all results. It is an extension without a theorem of "
-            f"{', '.join(work.short for work in NEAREST[_budgeted(study)])}.",
+            plain(bound.method),
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    whose, parts = algorithm_work(bound.name).credit, bound.engine.setup.parts
-    if parts:
-        rules = {kind: RULES.get(parts[kind], parts[kind].replace("_", " ")) for kind in KINDS}
-        said = [f"{words}: {plain(rules[kind])}" for kind, words in KINDS.items()]
-        whose = f"{whose}; {', '.join(said)}"
     if bound.reward_range is not None:
         noise = "results from {:g} to {:g}".format(*bound.reward_range)
     else:
@@ -117,9 +90,9 @@ def _design(study: Study) -> list[str]:
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
         f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
-        f"confidence ({REDA.short}).",
+        f"confidence ({work(PAPER).short}).",
         model,
-        f"The algorithm was {plain(bound.name)} ({whose}).",
+        plain(bound.method),
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({bound.threshold.source}) with risk δ = {problem.delta:g}, slack "
         f"ε = {problem.epsilon:g}, {noise}{S}.",

@@ -3,7 +3,7 @@
 A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says
 how its constants follow from ``ThresholdInputs``, what its proof assumes, and where it is proven. All
 of them are in ``THRESHOLDS``. All are called by their addresses, so that a study compiles only its own.
-The authors named in ``source`` are cited by a report if they are in ``report/works.toml``.
+The authors named in ``source`` are cited by a report if they are in ``works.toml``.
 """
 
 from __future__ import annotations

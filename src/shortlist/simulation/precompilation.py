@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.catalog.gifa import GIFA
-from shortlist.catalog.names import Algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
 from shortlist.plans.mislid.algorithm import MisLid

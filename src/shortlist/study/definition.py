@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,23 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.advice import advised
-from shortlist.catalog.gifa import GIFA
-from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
+from shortlist.catalog.gifa import threshold_name
+from shortlist.catalog.registry import ALGORITHMS, find_algorithm
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.plans.algorithm import Planned
-from shortlist.plans.budget import Budgeted
-from shortlist.plans.guide import Guided
-from shortlist.plans.mislid.algorithm import MisLid
-from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
-from shortlist.rules.registry import RULES, find_threshold
-from shortlist.rules.thresholds import THRESHOLDS, Threshold
 from shortlist.storage.base import Settings
 
-OWN = "(your own)"
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
     *("algorithm", "threshold", "seed", "lease", "audit"),
@@ -69,7 +62,7 @@ class Definition:
             "epsilon": problem.epsilon,
             "S": problem.S,
             "algorithm": _described(find_algorithm(algorithm)),
-            "threshold": None if threshold is None else _threshold_name(find_threshold(threshold)),
+            "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": bool(audit),
@@ -107,7 +100,8 @@ class Definition:
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
-        budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
+        described = [each.choices["algorithm"].get("settings", {}) for each in (self, stored)]
+        budgets = [each.get("budget") for each in described]
         algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
@@ -172,6 +166,7 @@ class Definition:
     def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
         stored, threshold = self.choices["algorithm"], self.choices["threshold"]
+        settings = stored.get("settings", {})
         if algorithm is not None:
             given = _described(find_algorithm(algorithm))
             if given != stored:
@@ -180,12 +175,12 @@ class Definition:
                     f"{_shown(given)} was given."
                 )
             chosen: str | Algorithm = algorithm
-        elif stored.get("model") is not None:
+        elif settings.get("model") is not None:
             raise InvalidSetting(
-                f"the study {name!r} was run with a model of your own ({stored['model']}), and storage "
+                f"the study {name!r} was run with a model of your own ({settings['model']}), and storage "
                 f"keeps its name, never code: {_passed_again('model')}."
             )
-        elif OWN in stored.values():
+        elif OWN in settings.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
                 f"keeps names, never code: {_passed_again('algorithm')}."
@@ -248,59 +243,21 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
-    if isinstance(algorithm, Budgeted):
-        kind = type(algorithm).__name__
-        return {"name": algorithm.name, "budget": algorithm.budget, "kind": kind}
-    if isinstance(algorithm, Guided):
-        return {"name": Guided.__name__, "model": algorithm.model_name}
-    if isinstance(algorithm, MisLid):
-        # Named by its class: the parameters beside it are what its name in tables is made of.
-        return {"name": MisLid.__name__, **asdict(algorithm)}
-    if isinstance(algorithm, Planned):
-        return {"name": algorithm.name, "strategy": OWN}
-    assert isinstance(algorithm.threshold, Threshold)
-    ridge = algorithm.regularization
-    return {
-        "name": algorithm.name,
-        **{
-            kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
-            for kind, rule in algorithm.rules.items()
-        },
-        "threshold": _threshold_name(algorithm.threshold),
-        "allocation": algorithm.allocation,
-        "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
-        "initialization": algorithm.initialization,
-        "elimination": algorithm.elimination,
-        "classical": algorithm.classical,
-        "only_m": algorithm.only_m,
-    }
-
-
-BUDGETED: dict[str, type[Budgeted]] = {each.__name__: each for each in (PairsInDoubt,)}
+    kind = type(algorithm).__name__
+    return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}
 
 
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
-    if len(described) == 1:
+    if "kind" not in described:
         return str(described["name"])
+    if described["kind"] not in Algorithm.kinds:
+        raise DamagedStorage(
+            f"the study's algorithm, {described['name']}, is not known to this version."
+        )
     try:
-        if "model" in described:
-            return Guided()
-        if described.get("name") == MisLid.__name__:
-            return MisLid(**{key: value for key, value in described.items() if key != "name"})
-        if "budget" in described:
-            given = {key: value for key, value in described.items() if key != "kind"}
-            if described.get("kind") not in BUDGETED:
-                raise DamagedStorage(
-                    f"the study's algorithm, {described['name']}, is not known to this version."
-                )
-            return BUDGETED[described["kind"]](**given)
-        return GIFA(**described)
+        return Algorithm.kinds[described["kind"]].read(described["settings"])
     except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
-
-
-def _threshold_name(threshold: Threshold) -> str:
-    return threshold.name if THRESHOLDS.get(threshold.name) is threshold else OWN
 
 
 def _shown(value: Any) -> str:

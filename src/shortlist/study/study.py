@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from shortlist import notebook
 from shortlist.advice import advised, command, command_from
-from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import (
     ArmSetAside,

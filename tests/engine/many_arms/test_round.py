@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 import shortlist
 from scale import Naive
 from shortlist.allocations.allocation import NONE
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
 from shortlist.engine.settings import may_skip_arms

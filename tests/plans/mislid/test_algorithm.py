@@ -15,7 +15,7 @@ from error_rates import shown_above
 from misspecified import lying
 from nearly_linear import LIAR, LIE
 from shortlist import MisLid, errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.mislid import algorithm as mislid
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis

@@ -11,14 +11,15 @@ import math
 import numbers
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.algorithm import Planned
@@ -156,7 +157,7 @@ def _threshold(stop: str) -> StrategyThreshold:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MisLid:
+class MisLid(Algorithm):
     """An algorithm for means that are linear in the features to within c.
 
     Parameters
@@ -183,8 +184,15 @@ class MisLid:
 
     misspecification: float
     stop: Literal["pairs", "glr"] = "pairs"
-    summary: ClassVar[str] = (
-        "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    summary = "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    works = ("mislid",)
+    needs = Need(
+        "misspecification",
+        "says how far from linear a mean may be",
+        "MisLid must be told how far from linear the means may be, and there is no default: pass "
+        "algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in a "
+        "screen.toml.",
+        "With a known distance c from linear, by misspecification in a screen.toml",
     )
 
     def __post_init__(self) -> None:
@@ -200,7 +208,7 @@ class MisLid:
         object.__setattr__(self, "misspecification", float(c))
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
         published = ", glr" if self.stop == "glr" else ""
         return f"MisLid (c = {self.misspecification:g}{published})"
@@ -214,8 +222,14 @@ class MisLid:
             threshold=_threshold(stop),
             name=self.name,
             summary=self.summary,
+            works=self.works,
             relation=partial(NearlyLinear, tolerance=c) if c else Linear,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """C and the stop."""
+        return asdict(self)
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
