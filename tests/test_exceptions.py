@@ -301,10 +301,9 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
     made = calls(lambda: calm.tell(other, result(other)))
     twice = 0
     for at in range(1, made - 2):
-        later = 1 + (at + shift) % 3  # while the first one is taken back
-        twice += interrupted(lambda: shaken.tell(mine, result(mine)), at, at + later) > 1
-        if at % 5 == 0:  # and while the model is made again
-            interrupted(lambda: shaken.table(), 5 * later)
+        assert interrupted(lambda: shaken.tell(mine, result(mine)), at)
+        later = 1 + (7 * at + shift) % made  # while all is read again
+        twice += interrupted(lambda: shaken.table(), later)
         assert story(shaken) == before
         check_is_its_log(shaken, log)
     assert 3 * twice > made

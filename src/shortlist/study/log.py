@@ -65,10 +65,14 @@ class Log:
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
         self._leases: Mapping[str, float] = {}  # of runs, as they were last read
         self._forget()
+        self._agreed = 0
         _LOGS.add(self)
 
     def _forget(self) -> None:
         """Begin with nothing: the next change takes in what is stored."""
+        # How many changes ledger, model and storage agree on. If it is another number than the
+        # ledger counts, a change was cut short.
+        self._agreed = -1
         seed = self._definition.choices["seed"]
         self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
         self._model: Model | None = None  # made when it is needed
@@ -76,9 +80,6 @@ class Log:
         self.is_rejected = False
         self.set_aside = self._ledger.set_aside  # an attribute for the same reason
         self._at_begin()
-        # How many changes ledger, model and storage agree on. Others than the ledger counts mean
-        # that a change was cut short.
-        self._agreed = 0
 
     @property
     def now(self) -> float:
