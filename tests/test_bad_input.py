@@ -159,7 +159,7 @@ TELLING: list[tuple[str, Callable[[shortlist.Study], Any], type[Exception], str]
     ("negative trial", lambda s: s.tell(-1, 1.0), errors.UnknownTrial, "trial -1 is unknown"),
     ("not a trial", lambda s: s.tell("three", 1.0), errors.UnknownTrial, "got 'three'"),
     ("another study's trial", lambda s: s.tell(study(seed=99).ask(), 1.0), errors.UnknownTrial, "another study"),
-    ("told", lambda s: s.tell(0, 1.0), errors.TrialClosed, "trial 0 .* is told, .* if_told='ignore'"),
+    ("told", lambda s: s.tell(0, 1.0), errors.TrialClosed, "trial 0 .* is told, .* study.correct"),
     ("failed", lambda s: s.tell(1, 1.0), errors.TrialClosed, "trial 1 .* is failed, not pending"),
     ("cancelled", lambda s: s.tell(2, 1.0), errors.TrialClosed, "trial 2 .* is cancelled"),
     ("failing a told one", lambda s: s.fail(0), errors.TrialClosed, "trial 0 .* is told"),
