@@ -47,6 +47,7 @@ ROOMS = (
         "posterior",
         "rules",
         "problem",
+        "aim",
         "guarantee",
         "relation",
         "allocations",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +19,19 @@ import shortlist
 from command_line import fails, run
 from error_rates import shown_above, shown_below
 from samples import improbability
-from shortlist import errors, noise
+from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
-from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
+from shortlist.noise import Noise, estimated
+from shortlist.noise.estimated import (
+    Estimate,
+    Estimated,
+    EstimatedPerArm,
+    bound_from_replicates,
+    inflation,
+    rounds_for,
+)
+from shortlist.noise.given import Each
 from shortlist.plans.guess_and_verify import PairEvidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
@@ -260,7 +270,6 @@ def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
     go_on(study, 65, lambda trial: value(trial, EACH))
     assert not study.done
     assert study.remaining().evaluations is not None
-    assert study.remaining(quick=True).evaluations is not None
     assert {each.name: each.level for each in study.health()}["noise"] == "fine"
     noisy = begin(sigma=EACH)
     go_on(noisy, 65, lambda trial: value(trial, [3 * each for each in EACH]))
@@ -417,7 +426,7 @@ SPAN = shortlist.GIFA(initialization="span", name="m-LinGapE, few initial pulls"
 def errors_of(degrees: int, runs: int, seed: int) -> int:
     """Errors, σ another in each of up to 40 parts of the runs."""
     wrong = 0
-    few = Noise("estimate", math.nan, share=0.2, degrees=degrees)
+    few = Estimated(0.2, degrees)
     parts = np.array_split(np.arange(runs), min(runs, 40))
     for k, (part, sigma) in enumerate(zip(parts, np.geomspace(0.5, 2.0, len(parts)), strict=True)):
         # One arm is twice the other, and which is better is the sign of θ.
@@ -444,7 +453,7 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         honest = bound_from_replicates(replicates, risk)
         return honest._replace(sigma=honest.spread)
 
-    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
     assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
@@ -477,13 +486,14 @@ def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) 
 # An estimate for each arm
 
 PER_ARM = "estimate per arm"
+ESTIMATED = ("estimate", PER_ARM)
 BOTH = ["m-LinGapE", "Guess-and-verify"]
 UNEQUAL = [3.5, 0.05, 1.0, 0.1, 0.05, 2.0]
 
 
 def test_all_bounds_hold_at_once_as_often_as_they_say() -> None:
     rng, sigmas, runs = np.random.default_rng(0), np.array([0.1, 1.0, 5.0, 0.3]), 4000
-    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=4)
+    per_arm = EstimatedPerArm(0.2, 4)
     broken = 0
     for _ in range(runs):
         results = 5.0 + sigmas[:, None] * rng.standard_normal((4, 5))
@@ -566,7 +576,7 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     # Plans and ρ depend on all earlier results and on the bounds, as much as the proof allows.
     rng, paths, delta, count = np.random.default_rng(4), 2000, 0.3, degrees + 1
     first = np.array(sigmas)[:, None, None] * rng.standard_normal((2, paths, count))
-    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    per_arm = EstimatedPerArm(0.2, degrees)
     found = [per_arm.estimated(first[:, k].tolist(), delta) for k in range(paths)]
     bounds = np.array([each.each for each in found]).T
     evidence, pulls, sums = (
@@ -594,7 +604,7 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
 
 def unequal_errors(degrees: int, runs: int, seed: int) -> int:
     """Errors in runs near a tie, with σ of the best arm larger than the others' or smaller."""
-    wrong, few = 0, Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    wrong, few = 0, EstimatedPerArm(0.2, degrees)
     for share, sigma in ((runs - runs // 2, [1.0, 0.1, 0.3]), (runs // 2, [0.1, 1.0, 0.3])):
         if share == 0:
             continue
@@ -620,7 +630,7 @@ def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> 
         honest = bound_from_replicates(replicates, risk)
         return honest._replace(sigma=honest.spread)
 
-    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
     shown_above(DELTA, partial(unequal_errors, 1), improbable=0.001)
 
 
@@ -640,14 +650,14 @@ def test_reports_say_that_each_sigma_is_estimated() -> None:
 
 
 def test_what_is_stored_of_an_estimate_is_its_word_its_share_and_its_degrees() -> None:
-    assert Noise.of("estimate").written == ["estimate", 0.2, 60]  # as in studies of before
+    assert Noise.of("estimate").written == ["estimate", 0.2, 60]
     per_arm = Noise.of(PER_ARM)
     assert per_arm.written == [PER_ARM, 0.2, 30]
     found = per_arm.estimated([[0.0, 1.0, 2.0], [0.0, 5.0, 1.0]], DELTA)
     assert found.written == per_arm.written
-    again = Noise.read(found.written, ("a", "b"))
+    again = Noise.read(found.written)
     assert again.awaits_estimate
-    assert (again.kind, again.share, again.degrees) == (PER_ARM, 0.2, 30)
+    assert again.written == per_arm.written
 
 
 # Stored, and by command line
@@ -702,14 +712,13 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         begin(storage=place, **{**given, "sigma": 0.4, "reward_range": None})
 
 
-def test_one_sigma_is_stored_as_before() -> None:
-    # Else the fingerprints of studies that are stored already would not fit them any more.
-    choices = begin()._log._definition.choices
-    assert choices["sigma"] == 0.4
-    assert set(choices) == {
-        *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease"),
-        "audit",  # which studies of before do not have
-    }
+def test_what_is_stored_makes_the_same_noise() -> None:
+    for given in ({"sigma": 0.4}, *KINDS):
+        stated = Noise.of(given["sigma"], given.get("reward_range"), tuple("abcdef"))
+        again = Noise.read(json.loads(json.dumps(stated.written)))
+        assert type(again) is type(stated)
+        assert again.written == stated.written
+        assert (again.figure, again.limits) == (stated.figure, stated.limits)
 
 
 def test_reports_say_where_sigma_is_from() -> None:
@@ -721,10 +730,10 @@ def test_reports_say_where_sigma_is_from() -> None:
     for given in KINDS[:3]:
         study = begin(**given)
         before = dict(study.shortlist.guarantee.rests_on)["Noise"]
-        assert words[study.problem.noise.kind] in before
+        assert words[study.problem.noise.word] in before
         go_on(study, 90)
         after = dict(study.shortlist.guarantee.rests_on)["Noise"]
-        assert (before == after) == (study.problem.noise.kind != "estimate")
+        assert (before == after) == (study.problem.noise.word != "estimate")
         text = shortlist.report.methods.methods(Analysis(study))
         assert study.problem.noise.figure in text
         rows = dict(shortlist.report.sections.specification(study))
@@ -767,7 +776,7 @@ def test_a_screen_file_says_what_the_noise_is(
     assert run("tell", "screen.toml", "plate.csv").exit_code == 0
     assert run("status", "screen.toml").exit_code == 0
     stored = shortlist.Study.load("screen.db").problem.noise
-    if stored.range is not None:
+    if stored.limits == (0.0, 1.0):
         assert run("ask", "screen.toml", "-n", 2, "--out", "next.csv").exit_code == 0
         Path("next.csv").write_text(Path("next.csv").read_text().replace(",\n", ",1.5\n"))
         where = ("next.csv, line 2: a result must lie in reward_range=(0, 1), got 1.5",)
@@ -775,7 +784,7 @@ def test_a_screen_file_says_what_the_noise_is(
         fails(
             run("tell", "screen.toml", "--arm", "a", "--value", 2), 2, "got 2.0: nothing was told"
         )
-    if stored.each is not None:
+    if isinstance(stored, Each):
         assert stored.each.tolist() == [0.1, 0.2, 0.3]
 
 

@@ -30,6 +30,7 @@ from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.problem import Problem
 from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
@@ -193,7 +194,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
     if isinstance(chosen, Planned):
         check_strategy(chosen.strategy)
     m = getattr(chosen, "only_m", None) or 2
-    bounded = getattr(chosen, "reward_range", None) is not None
+    bounded = not chosen.bind(Problem.of(FEATURES, m, sigma=1.0)).noise.uses_sigma
     _check_error_rate(chosen, _easy_instance(m, 0.3, bounded=bounded), runs, seed)
     _check_replay(chosen, _easy_instance(m, 1.0, bounded=bounded), seed)
 

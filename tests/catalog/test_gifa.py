@@ -34,7 +34,7 @@ def instance_for(name: str, sigma: float) -> Instance:
     problem = problem_for(name)
     means = problem.features @ [1.0, -0.5, 0.3]
     settings: dict[str, Any] = {"m": problem.m, "sigma": sigma}
-    if find_algorithm(name).bind(problem).reward_range is not None:
+    if not find_algorithm(name).bind(problem).noise.uses_sigma:
         chances = (means - means.min()) / (means.max() - means.min())
         settings = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
         return shortlist.instances.from_arrays(problem.features, means=chances, **settings)

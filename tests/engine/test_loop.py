@@ -263,7 +263,8 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         hint = Hint(inside=lambda: arms_in(study.shortlist.names))
         if not study.done:
             trial = study.ask()
-            why = Reason.of(trial, study.problem)  # why() also looks at all results, each time
+            # why() also looks at all results, each time
+            why = Reason.of(trial, study.problem, study.aim)
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)
@@ -445,8 +446,6 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     settings: dict[str, Any] = {"sigma": 1.0, "S": 1.2, "seed": 3}
     fast = shortlist.Study(features, m, algorithm=algorithm, **settings, audit=False)
     slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False)
-    assert fast.bound.engine.affordable(1e9)
-    assert not slow.bound.engine.affordable(1e9)  # interpreted
     assert pulled(fast, stream()) == pulled(slow, stream())
     assert fast.evaluations > len(fast.bound.engine.setup.initial)
     assert fast.done == slow.done

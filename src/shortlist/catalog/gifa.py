@@ -18,7 +18,6 @@ from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.memory import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.noise import rounds_for
 from shortlist.numerics.blockwise import squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
@@ -307,8 +306,6 @@ class GIFA(Algorithm):
 
     def _initial(self, problem: Problem, chosen: Threshold, features: Reals) -> Integers:
         """The initial pulls, in order."""
-        if problem.noise.kind == "estimate per arm":
-            return np.tile(np.arange(problem.arms), problem.noise.degrees + 1)
         shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":
@@ -318,10 +315,9 @@ class GIFA(Algorithm):
         else:
             initial = INITIALIZATIONS[first](shown)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
-        if problem.noise.kind == "estimate":
-            initial = initial if len(initial) else auto(shown)
-            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
-        return np.tile(initial, rounds)
+        if problem.noise.needs_replicates and not len(initial):
+            initial = auto(shown)
+        return problem.noise.initial_pulls(initial, rounds, problem.arms)
 
     def _spanning(self, problem: Problem, features: Reals) -> Integers:
         """Arms that span the features, well spread in the basis used; mostly computed before."""

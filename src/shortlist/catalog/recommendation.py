@@ -42,7 +42,7 @@ def recommended(problem: Problem) -> Algorithm:
     """
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
-    one_sigma = not problem.noise.is_estimated and problem.relative_noise.min() == 1.0
+    one_sigma = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
     if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
         return ALGORITHMS["Phased"]
     if not arms_tell_of_others(problem):

@@ -260,13 +260,12 @@ def continue_study(
         changes["algorithm"] = MisLid(misspecification=misspecification)
     if not changes:
         raise InvalidSetting("say what is different, such as --without-features or --delta 0.01.")
-    from shortlist.problem import suspicious_delta
 
     old = open_study(study, name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said below, in words for people
         continuation = old.continued(name=new_name, **changes)
-    if budget is None and (doubt := suspicious_delta(continuation.problem.delta)):
+    if doubt := continuation.aim.doubtful_delta(continuation.problem.delta):
         note(doubt)
     _say_continued(old, continuation, study, as_json)
 

@@ -6,7 +6,6 @@ and goes on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -46,7 +45,6 @@ from shortlist.engine.settings import (
 )
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.numerics.jit import Function
-from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, climb, row
 from shortlist.posterior.pilot import pilot_threshold, set_aside, surprise
@@ -348,16 +346,14 @@ class Engine:
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, rounds.Round] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull or from ``origin`` to the stop, compiled."""
+        """One run for each seed, from the first pull to the stop, compiled."""
         arms, count = len(self.setup.features), len(seeds)
-        posterior = self.posterior() if origin is None else origin[0].copy()
+        posterior = self.posterior()
         posterior.state, now = on_own_lines(posterior.state), on_own_lines(self.round())
         runs = Simulation(
             seeds=seeds,
-            initial=self.setup.initial if origin is None else np.zeros(0, np.int64),
+            initial=self.setup.initial,
             after_pilot=self.after_pilot,
             reward=reward,
             parameters=parameters,
@@ -366,15 +362,13 @@ class Engine:
             stopped=np.zeros(count, np.int64),
             recommended=np.zeros((count, arms), np.bool_),
             pulls=np.zeros((count, arms), np.int64),
-            progress=on_own_line(np.array([0, origin is not None], np.int64)),
+            progress=on_own_line(np.zeros(2, np.int64)),
         )
         layout = posterior.state.layout
         chosen, routines = self._settings[layout, True], self._routines[layout]
         compiled = self._compiled and reward.is_compiled
         function = replicate if compiled else replicate.interpret
         with np.errstate(all="ignore"):
-            if origin is not None:
-                seed_stream(seeds[0], runs.stream)
             while True:
                 status = function(posterior.state, now, chosen, routines, runs)
                 answered = self._answered(status, posterior, now)
@@ -397,10 +391,6 @@ class Engine:
         if status == settings.SHARES_WANTED:
             return with_shares(now, posterior.state, self.shares)
         return None
-
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many rounds can be simulated in that time."""
-        return int(nanoseconds / round_cost(self)) if self._compiled else 0
 
     @cached_property
     def _settings(self) -> dict[tuple[int, bool], Settings]:
@@ -550,19 +540,3 @@ def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
             f"the selection rule {rules['selection'].name!r} returned "
             f"{int(now.pair[ARM])}: it must return an arm from 0 to {len(now.inside) - 1}."
         )
-
-
-MOST_SOLVED = 64  # with more arms, solving w* during a run takes longer than all else
-
-
-def round_cost(engine: Engine) -> float:
-    """About how many nanoseconds a simulated round takes on the machine of README's figures."""
-    arms, rank = engine.setup.features.shape
-    cells = arms * min(arms, engine.setup.m + 16 + rank)
-    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
-        cells += 8 * arms * arms
-    if engine.allocation != NONE:
-        cells += arms * rank * rank + engine.setup.m * (arms - engine.setup.m) * rank
-    if engine.allocation == LAZY and arms > MOST_SOLVED:
-        return math.inf
-    return 300.0 + 1.2 * cells

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shortlist.aim import Budget
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
@@ -118,7 +119,7 @@ class Budgeted(Algorithm):
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
-        engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
+        engine = BudgetEngine(strategy, bound.engine.problem, aim=Budget(self.budget))
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
         return BudgetedOnProblem(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import (
@@ -35,8 +36,6 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
 from shortlist.rules.rule import Reward, Rule
 
-DECISIONS = 20  # about how many a study still takes
-PULL = 15.0  # nanoseconds of a simulated pull
 # Arms: with fewer, a decision is a matter of the interpreter. Two threads took 1.03 to 1.8 times as
 # long as one with 4 to 10 arms, and 0.5 to 0.9 times as long with 100.
 ARMS_FOR_THREADS = 64
@@ -139,9 +138,9 @@ class PlanEngine:
         self,
         strategy: Callable[[ReducedProblem], Strategy],
         problem: ReducedProblem,
-        budget: int | None = None,
+        aim: Aim = CERTAINTY,
     ) -> None:
-        self.strategy, self.problem, self.budget = strategy, problem, budget
+        self.strategy, self.problem, self.aim = strategy, problem, aim
 
     @cached_property
     def _first(self) -> Strategy:
@@ -159,7 +158,7 @@ class PlanEngine:
             noise=problem.noise_of_arms,
             initial=in_turn(self._first.plan),
             alone=self._first.alone,
-            budget=self.budget,
+            aim=self.aim,
         )
 
     @property
@@ -167,7 +166,7 @@ class PlanEngine:
         """Whether two threads make more runs than one: not where both need the interpreter."""
         if isinstance(self._first, CompiledStrategy):
             return True
-        return self.budget is None and len(self.problem.features) >= ARMS_FOR_THREADS
+        return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
@@ -273,17 +272,10 @@ class PlanEngine:
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, PlanProgress] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull or from ``origin`` to the stop."""
-        now, most = self.round(), max_samples
-        if origin is not None:
-            now, most = origin[1], max_samples - origin[0].observed
-        runs = [self._run(now.copy(), reward, parameters, seed, most) for seed in seeds]
+        """One run for each seed, from the first pull to the stop."""
+        runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
-        if origin is not None:
-            pulls, sums = origin[0].pulls + pulls, origin[0].state.sums + sums
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
@@ -315,12 +307,6 @@ class PlanEngine:
                 now.decide(int(seed))
                 stopped = self.stops(now.strategy)
         return now.inside, stopped, pulls, sums
-
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
-        if isinstance(self._first, CompiledStrategy):
-            return int(nanoseconds / self._first.pull_cost)
-        return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
 
 
 @compiled(typed=True)

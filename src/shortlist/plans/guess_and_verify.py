@@ -40,7 +40,7 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
@@ -338,7 +338,7 @@ class GuessAndVerify(Strategy):
     """
 
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
-        arms, rank = problem.features.shape
+        arms = len(problem.features)
         left = 1.0 - sum(shares)
         if min(shares, default=1.0) <= 0.0 or left < -1e-9:
             raise InvalidSetting(
@@ -366,8 +366,6 @@ class GuessAndVerify(Strategy):
         self._guess: Fit | None = None
         self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
-        used = rank if rank < arms else 1
-        self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
 
     def means(self, problem: ReducedProblem) -> Means:
         """How results become means."""
@@ -648,7 +646,7 @@ ALGORITHMS = {
         works=("karnin",),
         adapted=True,
         summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
     ),
     "Guess-and-verify (own results)": Planned(
@@ -658,7 +656,7 @@ ALGORITHMS = {
         works=("karnin",),
         adapted=True,
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
         relation=Unrelated,
     ),

@@ -51,12 +51,14 @@ leave, and the slacks add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shortlist.noise.bounded import WithinRange
+from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.kl import highest_mean, lowest_mean
 from shortlist.numerics.order import largest_among, mark_best
@@ -70,12 +72,12 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import WORDS, mixture_bounds
+from shortlist.plans.arm_bounds import INTERVAL, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -126,8 +128,8 @@ class Interval:
     factor: float
     # The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
     square: float
-    words: str = ""  # the interval as a formula
-    reward_range: tuple[float, float] | None = None  # where every result must lie
+    of_arm: ArmInterval | None = None  # what it is, where it is not the usual one
+    results: ResultModel = field(default_factory=SubGaussian)  # what it is for
     timed: bool = False  # whether it widens while other arms are pulled
     alone: bool = True  # whether it holds for an arm by itself, not only in differences
 
@@ -140,11 +142,18 @@ class Interval:
         return np.array([level, self.square * problem.sigma**2])
 
 
-KL_WORDS = "{q : N kl(μ̂, q) ≤ C²/2}"
-KL = Interval(KL_RATE, K1, 0.0, KL_WORDS, (0.0, 1.0), timed=True)
-KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_WORDS, (0.0, 1.0))
+COINS = WithinRange(0.0, 1.0)
+KL_FORMULA = "{q : N kl(μ̂, q) ≤ C²/2}"
+KL_INTERVAL = ArmInterval(
+    KL_FORMULA,
+    "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy of two "
+    "coins and C the threshold",
+    KL_FORMULA,
+)
+KL = Interval(KL_RATE, K1, 0.0, KL_INTERVAL, COINS, timed=True)
+KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_INTERVAL, COINS)
 NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
-PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, WORDS, alone=False)
+PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, INTERVAL, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
@@ -280,9 +289,6 @@ def simulate(
             return True
 
 
-INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
-
-
 class OwnIntervalStrategy(CompiledStrategy):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
@@ -295,8 +301,6 @@ class OwnIntervalStrategy(CompiledStrategy):
         self._problem, self._constants = problem, interval.constants(problem)
         self._epsilon = problem.epsilon
         self._rules = np.array([interval.kind, races, interval.timed, problem.m], np.int64)
-        ends = 1.0 if races else arms / 2.0 if interval.timed else 2.0
-        self.pull_cost = 20.0 + 3.0 * arms + INTERVAL_COST * ends
         self._show(new_table(arms))
 
     def _show(self, now: ArmTable) -> None:
@@ -403,8 +407,8 @@ ALGORITHMS = {
         summary=row.about,
         works=("subsets",),
         relation=Unrelated,
-        reward_range=row.interval.reward_range,
-        interval_words=row.interval.words,
+        results=row.interval.results,
+        interval=row.interval.of_arm,
     )
     for row in _TABLE
 }

@@ -13,7 +13,6 @@ from shortlist.plot.over_time import mark_stop
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.insight.history import History
     from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
 
@@ -26,7 +25,6 @@ def stopping(
     study: Study,
     *,
     projection: Projection | Literal["study"] | None = "study",
-    history: History | None = None,
     ax: Any = None,
 ) -> Figure:
     """The stopping statistic against ε over the evaluations, with a projection of the stop.
@@ -38,8 +36,6 @@ def stopping(
     projection : Projection, optional
         How many more evaluations are expected: anything with the attributes ``evaluations``,
         ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
-    history : History, optional
-        The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -53,20 +49,20 @@ def stopping(
     >>> bool(ax.lines[0].get_ydata()[-1] == study.statistic)
     True
     """
-    past = study.history() if history is None else history
+    from shortlist.study.insight.history import statistics
+
     _, ax = axes_for(ax, 7)
-    if past.last is None or study.evaluations == 0:
+    known = statistics(study)
+    if not known or study.evaluations == 0:
         return say(ax, nothing_yet(study))
-    known = past.frame.dropna(subset=["statistic"])
-    if study.model.stopped:  # after its stop it does not look
-        known = known[known["evaluation"] <= study.answered_at]
-    times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
+    times = np.array([each.evaluation for each in known])
+    values = np.array([each.statistic for each in known])
     epsilon = study.problem.epsilon
     mark = ".-" if len(times) < MANY else "-"
     ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
-    if study.budget is not None:
+    if not study.aim.certifies:
         last, words = _spend(ax, study, float(values[-1]))
     elif study.model.stopped:
         stop = study.answered_at
@@ -89,8 +85,7 @@ def stopping(
     ax.xaxis.set_major_formatter(whole)
     ax.grid(color="0.92", zorder=0)
     open_frame(ax)
-    decides = "stopping statistic" if study.budget is None else "how much better c may be than b"
-    ax.set_ylabel(decides, fontsize=9)
+    ax.set_ylabel(study.aim.statistic_name, fontsize=9)
     return write_around([ax], headline(study, study.evaluations), [("evaluations", words)])
 
 

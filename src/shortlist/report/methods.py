@@ -73,29 +73,24 @@ def _design(study: Study) -> list[str]:
     if problem.minimizes:
         wanted += " (smallest mean)"
     model = plain(bound.relation.method)
-    if study.budget is not None:
+    paper, which = work(PAPER).short, f"{wanted} of K = {problem.arms:,} arms"
+    looked = study.aim.method(which, paper)
+    if not study.aim.certifies:
         return [
-            f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
-            f"({work(PAPER).short}) with a fixed budget of T = {study.budget:,} evaluations.",
+            looked,
             model,
             plain(bound.method),
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    if bound.reward_range is not None:
-        noise = "results from {:g} to {:g}".format(*bound.reward_range)
-    else:
-        kind = "normal" if problem.noise.is_estimated else "σ-sub-Gaussian"
-        noise = f"{kind} noise with {problem.noise.figure}"
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
-        f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
-        f"confidence ({work(PAPER).short}).",
+        looked,
         model,
         plain(bound.method),
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
         f"({bound.threshold.source}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {noise}{S}.",
+        f"ε = {problem.epsilon:g}, {bound.noise.description}{S}.",
     ]
 
 

@@ -52,10 +52,8 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figur
         )
         yield (
             "Towards the stop",
-            "The statistic that must fall to ε, over the evaluations."
-            if study.budget is None
-            else "How much better the challenger may still be, each time the results were looked at.",
-            lambda: plot.stopping(study, projection=analysis.remaining, history=analysis.past),
+            study.aim.statistic_words,
+            lambda: plot.stopping(study, projection=analysis.remaining),
         )
         yield (
             "Intervals over time",

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -37,6 +37,22 @@ EACH_ARM = (
 NO_LEVEL = (
     "The bounds are {interval}, with no proven level: it is not known how often they contain an "
     "arm's mean."
+)
+
+
+class ArmInterval(NamedTuple):
+    """What the interval of an arm alone is."""
+
+    formula: str  # in signs
+    meaning: str  # in words, with what the signs are
+    short: str = "the mean ± C standard errors"
+
+
+OF_AVERAGE = ArmInterval("μ̂ ± Cσ/√N", "mean ± C σ/√N, with N its evaluations and C the threshold")
+OF_LEAST_SQUARES = ArmInterval(
+    "μ̂ ± Cσ√(xᵀV⁻¹x)",
+    "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C the "
+    "threshold",
 )
 
 

@@ -14,7 +14,6 @@ from shortlist.printable import plain
 from shortlist.report.analysis import Analysis
 from shortlist.serve.actions import naming
 from shortlist.serve.pages import live
-from shortlist.serve.statistic_chart import StatisticHistory
 from shortlist.study.insight.summary import status_report
 
 if TYPE_CHECKING:
@@ -49,7 +48,6 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
-        self._statistics = StatisticHistory()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
@@ -108,7 +106,7 @@ class Follower:
                 return self._latest
             with naming(study):
                 analysis = Analysis(study)
-                html = live(analysis, self._statistics)
+                html = live(analysis)
                 status = status_report(study, analysis.remaining, analysis.findings)
             return Snapshot(study.changes, html, plain(status))  # NaN is not valid JSON
         finally:

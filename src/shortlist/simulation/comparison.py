@@ -169,10 +169,10 @@ def compare(
 
 def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
     """Raise where the instance's rewards leave the range that an algorithm is for."""
-    if bound.reward_range is None or instance.reward_range is None:
+    if instance.reward_range is None:
         return
-    (low, high), (least, most) = bound.reward_range, instance.reward_range
-    if least < low or most > high:
+    (low, high), (least, most) = bound.noise.limits, instance.reward_range
+    if not bound.noise.uses_sigma and (least < low or most > high):
         raise InvalidSetting(
             f"{bound.name} is for rewards from {low:g} to {high:g}, and those of the instance "
             f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "

@@ -95,10 +95,10 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     if is_far_from_linear(Outlook(*known), problem):
         why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
         return Outlook(*known, why_no_bound=why)
-    sigma = problem.sigma if problem.noise.each is None else problem.noise.each
-    described: dict[str, Any] = {"means": means, "m": problem.m, "sigma": sigma}
+    described: dict[str, Any] = {"means": means, "m": problem.m}
+    described["sigma"] = problem.noise.deviations
     instance = from_arrays(problem.features, arms=problem.names, **described)
-    if study.budget is not None:
+    if not study.aim.certifies:
         return Outlook(*known, errors=_error_forecast(study, instance))
     samples, why_not = None, None
     try:

@@ -109,7 +109,7 @@ class Definition:
     def problem(self) -> Problem:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
-        noise = Noise.read(self.choices["sigma"], self.names)
+        noise = Noise.read(self.choices["sigma"])
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)

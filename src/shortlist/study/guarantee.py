@@ -42,8 +42,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     'No guarantee yet'
     """
     parts = study.bound.claim, _assumptions(study), conditions(study)
-    if study.budget is not None:
-        spent = f"{study.evaluations:,} of {study.budget:,} results."
+    if not study.aim.certifies:
+        spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
             *parts,
             estimate=error_words(study, error),

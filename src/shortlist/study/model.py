@@ -27,7 +27,7 @@ from shortlist.engine.follow import (
     Steps,
     fresh_marks,
 )
-from shortlist.noise import first_of_each
+from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
 from shortlist.posterior.state import FLOOR
 from shortlist.study.answer import EVERY, arm_table
@@ -69,6 +69,11 @@ class Model:
             return None
         pair, figures, stop = self.decided
         return decision_of(pair, figures, stop=stop)
+
+    @property
+    def decided_at(self) -> int:
+        """After how many results the last round was decided; -1 before the first."""
+        return int(self._marks[DECIDED_AT])
 
     @property
     def looks(self) -> bool:

@@ -34,10 +34,9 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.guarantee import contradicted
-from shortlist.noise import Noise
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.storage.base import Storage
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
@@ -179,8 +178,6 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
-        if budget is None and suspicious_delta(problem.delta):
-            warn_caller(UserWarning(suspicious_delta(problem.delta)))
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
@@ -214,6 +211,8 @@ class Study(View):
                 chosen, wide = definition.recalled(None, self.name)
                 bound = find_algorithm(chosen).bind(problem, wide)
         self._begin(bound, definition, kept)
+        if doubt := self.aim.doubtful_delta(problem.delta):
+            warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
 
@@ -275,7 +274,7 @@ class Study(View):
     def _repr_html_(self) -> str:
         words = repr(self)[1:-1]
         if not self.done and self.audit.rejection is None:
-            words = f"{words}; to go: {self.remaining(quick=True)}"
+            words = f"{words}; to go: {self.remaining()}"
         return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
@@ -335,7 +334,7 @@ class Study(View):
         settings: dict[str, Any] = {
             "features": None if problem.is_classical else problem.features,
             "m": problem.m,
-            "sigma": Noise.read(problem.noise.written, problem.names),
+            "sigma": problem.noise.as_stated,
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "direction": problem.direction,
@@ -463,7 +462,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
         listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
-        error = None if self.budget is None else estimated_error(self)
+        error = None if self.aim.certifies else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it
             evaluations = self._answered_at + len(self.audit.results)
@@ -478,19 +477,14 @@ class Study(View):
             coverage=self.bound.coverage,
         )
 
-    def remaining(self, *, quick: bool = False) -> Projection:
+    def remaining(self) -> Projection:
         """How many more evaluations to expect until the stop, with a range.
 
-        It is projected from the estimates.
+        It is extrapolated from the estimates, as if the arms kept their shares of the pulls.
 
         With a budget it is exact: the budget minus the results told.
-
-        Parameters
-        ----------
-        quick : bool
-            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
-        return remaining(self, quick=quick)
+        return remaining(self)
 
     def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
@@ -508,7 +502,7 @@ class Study(View):
         found = self._log.ledger.find(trial)
         planned = makes_plans(self)
         beyond = planned and is_beyond_first_plan(self, found)
-        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
         against = doubts(self)
         if not against:
             return reason
@@ -559,7 +553,7 @@ class Study(View):
         if self.done:
             read = advised(command("status"), "read study.shortlist")
             more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.budget is not None else f"{more} to go on evaluating"
+            more = "" if self.aim.why_final else f"{more} to go on evaluating"
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
                 f"final: {read}{more}."
@@ -657,7 +651,7 @@ class Study(View):
         if if_told not in ("raise", "ignore", "same"):
             raise unknown_name("if_told", if_told, ["raise", "ignore", "same"])
         bound = self._log.bound
-        low, high = bound.limits
+        low, high = bound.noise.limits
         checked = [
             # What is a float within the limits needs no closer look.
             (
@@ -811,10 +805,10 @@ class Study(View):
         """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.budget is not None:
+        if self.aim.why_final:
             way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
-                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
+                f"{self.aim.why_final} "
                 f"To evaluate more, begin a study with a larger budget and these results: {way}."
             )
         self._log.resume("reopened")

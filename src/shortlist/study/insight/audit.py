@@ -241,7 +241,7 @@ class Audit:
 
 def rests_on_features(bound: AlgorithmOnProblem) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
-    return bound.engine.setup.budget is None and bool(bound.relation.assumed)
+    return bound.engine.setup.aim.certifies and bool(bound.relation.assumed)
 
 
 def is_audited(bound: AlgorithmOnProblem) -> bool:

@@ -82,8 +82,8 @@ def _progress_words(study: Study) -> str:
         )
     if study.statistic is None:
         return f"{taken}. {before_the_rounds(study)}"
-    if study.budget is not None:
-        return f"{taken} of {study.budget:,}, where the study stops."
+    if not study.aim.certifies:
+        return f"{taken}{study.aim.out_of}, where the study stops."
     if study.model.verifies:
         taken += f", {study.evaluations - study.model.verified_from:,} of them to verify the list"
     return (
