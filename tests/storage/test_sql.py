@@ -141,7 +141,7 @@ def test_telling_twice_counts_once(new_storage: NewStorage) -> None:
     trial = one.ask()
     other.refresh()
     other.tell(trial.number, 1.5)
-    with pytest.raises(TrialClosed, match="told, not pending"):
+    with pytest.raises(TrialClosed, match="is told and cannot be told"):
         one.tell(trial, 1.5)
     assert one.tell(trial, 9.0, if_told="ignore").value == 1.5
     assert one.evaluations == 1

@@ -27,7 +27,6 @@ from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
     StudyStopped,
-    TrialClosed,
     UnknownName,
     unknown_among_many,
 )
@@ -223,12 +222,10 @@ def tell(
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
         told = match(Path(plate), rows, opened, measured_again=measured_again)
-        try:
-            taken = _take(opened, told)
-        except TrialClosed:  # somebody told some of these just now: look again
-            opened.refresh()
-            told = match(Path(plate), rows, opened, measured_again=measured_again)
-            taken = _take(opened, told)
+        results, new = opened.tell_once(told.results, told.unasked)
+        taken = [trial.number for trial in new]
+        # And what somebody told just now, after the plate was looked at.
+        told.known.extend(trial.number for trial in results if trial.number not in taken)
     known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     if told.left:
@@ -246,13 +243,6 @@ def tell(
         blank=told.blank,
         left=told.left,
     )
-
-
-def _take(study: Study, told: PlateResults) -> list[int]:
-    """Tell the results of a file; returns the numbers of their trials."""
-    if told.unasked:
-        return [trial.number for trial in study.tell_unasked(told.unasked)]
-    return [trial.number for trial in study.tell_once(told.results).new] if told.results else []
 
 
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:

@@ -149,8 +149,7 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
         raise InvalidInput(f"measured_again must be true or false, got {measured_again!r}.")
     data = text.encode("utf-8", "surrogatepass")
     told = read_file(study, file, data, measured_again)
-    results = unasked_results(study, told)
-    done = tell_unasked(study, results) if results else tell_results(study, told.results)
+    done = _numbers(*study.tell_once(told.results, told.unasked))
     known = [*told.known, *done["known"]]
     report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}
     return {**report, **state(study)}

@@ -507,8 +507,8 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
         )
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
-        f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending, and cannot be "
-        f"{wanted}{stored}: nothing was changed."
+        f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "
+        "nothing was changed."
     )
 
 
