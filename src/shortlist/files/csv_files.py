@@ -16,7 +16,7 @@ from typing import NamedTuple
 from shortlist.advice import command
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
-from shortlist.files.paths import checked_path
+from shortlist.files.paths import checked_path, regular_file
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -48,7 +48,7 @@ def read_lines(
     """
     file = checked_path(file, InvalidFeatures)
     try:
-        raw = io.BytesIO(file.read_bytes() if data is None else data)
+        raw = io.BytesIO(regular_file(file, InvalidFeatures).read_bytes() if data is None else data)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig").read()  # any line ends become \n
     except FileNotFoundError:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
