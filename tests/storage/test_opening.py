@@ -226,7 +226,7 @@ def test_a_foreign_file_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
                 attempt()
         assert path.read_bytes() == before
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty.db", "notes.txt", "other.db"]
-    with pytest.raises(StudyNotFound, match="is empty"):
+    with pytest.raises(StudyNotFound, match="holds no study"):
         shortlist.Study.load(empty)
     with pytest.raises(StudyNotFound, match="there is no file"):
         shortlist.Study.load(tmp_path / "nowhere.db")

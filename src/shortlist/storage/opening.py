@@ -124,10 +124,15 @@ def open_sqlite(path: str, *, create: bool) -> SQLStorage:
         _check_place(place, create=create)
         read_only = is_read_only(place)
         engine = _read_only(place) if read_only else _file_engine(_sqlite_url(place, "rwc"))
-        with _reading(engine) as connection:
-            _check_owner(connection, path)
-            has_tables = schema.has_tables(connection, path)
-            logs_ahead = connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        try:
+            with _reading(engine) as connection:
+                _check_owner(connection, path)
+                has_tables = schema.has_tables(connection, path)
+                logs_ahead = connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
+        except sql.exc.DatabaseError as error:
+            if "not a database" in str(error):
+                raise ForeignStorage(f"{path} is not a database: nothing was changed.") from None
+            raise
         if not has_tables and not create:
             raise StudyNotFound(f"{path} holds no study.")
         if not has_tables:
@@ -142,6 +147,8 @@ def open_sqlite(path: str, *, create: bool) -> SQLStorage:
 
 def _check_place(path: Path, *, create: bool) -> None:
     """Refuse what cannot be a file of ours, before SQLite would make one."""
+    if "\x00" in str(path):
+        raise StorageError(f"{str(path)!r} cannot be the name of a file.")
     try:
         if path.is_dir():
             raise StorageError(
@@ -153,19 +160,14 @@ def _check_place(path: Path, *, create: bool) -> None:
             raise StudyNotFound(f"there is no file {path}.")
         if not path.parent.is_dir():
             raise StorageError(f"there is no folder {path.parent}: make it first.")
-    except (OSError, ValueError) as error:
+    except OSError as error:
         raise StorageError(f"{str(path)!r} cannot be used as a file: {error}.") from None
 
 
 def _check_owner(connection: sql.Connection, where: str) -> None:
     """Refuse the file of another program."""
-    try:
-        owner = connection.exec_driver_sql("PRAGMA application_id").scalar()
-        tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
-    except sql.exc.DatabaseError as error:
-        if "not a database" in str(error):
-            raise ForeignStorage(f"{where} is not a database: nothing was changed.") from None
-        raise
+    owner = connection.exec_driver_sql("PRAGMA application_id").scalar()
+    tables = connection.exec_driver_sql("SELECT count(*) FROM sqlite_master").scalar()
     if owner != APPLICATION_ID and tables:
         raise ForeignStorage(
             f"{where} is the SQLite database of another program: nothing was changed. Name another "
