@@ -239,7 +239,7 @@ def test_a_trial_that_is_told_while_others_are_failed_is_named(
         2,
         "trial 3 (",
         "is told and cannot be failed (0.75 is stored; `shortlist correct screen.toml "
-        "3 --value X --reason TEXT` corrects a wrong one)",
+        "3 --value=X --reason TEXT` corrects a wrong one)",
         "nothing was changed",
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]

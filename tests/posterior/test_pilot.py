@@ -56,7 +56,7 @@ def test_what_was_learnt_since_the_pilot(resident: int | None, count: int) -> No
     assert posterior.pulls.sum() == count
     assert posterior.pilot.sum() == aside
     expected = learnt(x, arms, values.tolist(), aside, 0.7)
-    assert posterior.surprise(0.7) == pytest.approx(expected, rel=1e-9)
+    assert posterior.information_since_pilot(0.7) == pytest.approx(expected, rel=1e-9)
 
 
 def inverse(A: np.ndarray) -> np.ndarray:

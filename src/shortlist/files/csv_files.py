@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from shortlist.advice import command
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
 from shortlist.files.paths import checked_path, regular_file
@@ -187,7 +186,7 @@ def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "
-        f"none, leave it blank and run {command('fail', 'TRIAL')}."
+        "none, leave it blank, and study.fail(trial) closes it."
     )
 
 

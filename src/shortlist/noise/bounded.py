@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.advice import advised, setting
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Noise, range_words
+from shortlist.noise.noise import LARGEST, Noise
 from shortlist.noise.spread import Found, Spread
 
 
@@ -173,8 +172,7 @@ class LikeCoins(Bounded):
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            f"{setting('sigma', 'bounded')} needs the range of the results: "
-            f"{advised('write', 'pass')} {range_words()}."
+            "sigma='bounded' needs the range of the results: give reward_range=(low, high)."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(

@@ -57,7 +57,7 @@ def live(analysis: Analysis) -> str:
         analysis=analysis,
         title=plain(study.name),
         state=state(study),
-        words=study_words(study),
+        words=analysis.say(study_words(study)),
         arms=_arms(study),
         intervals=intervals(study),
         verifiable=study.done and not cannot_verify(study),

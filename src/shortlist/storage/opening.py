@@ -19,7 +19,6 @@ import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
-from shortlist.advice import advised
 from shortlist.errors import (
     ForeignStorage,
     InvalidSetting,
@@ -74,9 +73,9 @@ def open_study(storage: Storage, name: str | None) -> tuple[str, Settings]:
     if not known:
         raise StudyNotFound(f"{storage.where} holds no study.")
     if name is None and len(known) > 1:
-        way = advised("with --study NAME", "by Study.load(storage, name)")
         raise InvalidSetting(
-            f"{storage.where} holds {len(known)} studies: {quoted(known)}. Name one {way}."
+            f"{storage.where} holds {len(known)} studies: {quoted(known)}. Name one "
+            "by Study.load(storage, name)."
         )
     wanted = known[0] if name is None else name
     found = storage.open(wanted)

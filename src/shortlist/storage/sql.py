@@ -404,9 +404,8 @@ class SQLStorage:
             said = " ".join(without_secrets(str(lost.__cause__), self.address).split())
             raise OutcomeUnknown(
                 f"the line to {self.where} was cut while a change was being committed ({said}): it "
-                "may or may not be stored. When the storage is available again, repeat the call: "
-                "with the same key=, or with if_told='same' for the result of a trial, it counts "
-                "once."
+                "may or may not be stored. When the storage is available again, repeat the call "
+                "with if_told='same', or with a key= for unrequested data: it counts once."
             ) from None
 
     def _rows(self, connection: Any, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:

@@ -15,7 +15,6 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.advice import advised, command
 from shortlist.arrays import NO_ARM
 from shortlist.engine.follow import LOOK, REOPEN, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
@@ -486,10 +485,9 @@ class Ledger:
         ):
             raise UnknownTrial(f"expected a Trial or the number of one, got {trial!r}.")
         if not 0 <= int(number) < len(self.trials):
-            unasked = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far, "
-                f"numbered from 0. Use {unasked} for unrequested data."
+                "numbered from 0. Use study.tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
@@ -501,10 +499,7 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     """The error for a trial that is to end and has ended."""
     stored = ""
     if trial.state == "told":
-        right = advised(
-            command("correct", f"{trial.number} --value X --reason TEXT"),
-            "study.correct(trial, value, reason=…)",
-        )
+        right = f"study.correct({trial.number}, value, reason=…)"
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "

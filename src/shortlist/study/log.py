@@ -18,7 +18,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from shortlist.advice import advised, command
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
@@ -376,10 +375,7 @@ class Log:
         known = None if key is None else self._ledger.keyed.get(key)
         if known is None or (known.arm == arm and known.was_told(value)):
             return known
-        right = advised(
-            command("correct", f"{known.number} --value={value!r} --reason TEXT"),
-            f"study.correct({known.number}, {value!r}, reason=…)",
-        )
+        right = f"study.correct({known.number}, {value!r}, reason=…)"
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "
@@ -525,10 +521,7 @@ class Log:
                         "Tell it."
                         if found.state == "pending"
                         else "A result without a trial is told by its arm: "
-                        + advised(
-                            command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)"
-                        )
-                        + "."
+                        "study.tell(arm=…, value=…)."
                     )
                 )
             if found.value == value:

@@ -13,7 +13,7 @@ from shortlist.aim import Aim
 from shortlist.arrays import NO_ARM
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
-    from shortlist.engine.contract import Decision
+    from shortlist.engine.round import Decision
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]

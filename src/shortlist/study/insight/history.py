@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.contract import Decision
 from shortlist.engine.follow import TAKE, Steps
+from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table, best_first

@@ -311,7 +311,9 @@ def _deviations(
 def _later_threshold(engine: AnyEngine, posterior: Posterior) -> Callable[[float], float]:
     """C after so many evaluations since the pilot, if the arms keep their shares of the pulls."""
     setup, told, aside = engine.setup, posterior.observed, posterior.aside
-    learnt = posterior.surprise(setup.sigma) if setup.has_pilot else posterior.log_det
+    learnt = (
+        posterior.information_since_pilot(setup.sigma) if setup.has_pilot else posterior.log_det
+    )
     rank = setup.features.shape[1]
 
     def threshold(time: float) -> float:
