@@ -32,7 +32,7 @@ from shortlist.noise.estimated import (
     rounds_for,
 )
 from shortlist.noise.given import Each
-from shortlist.plans.guess_and_verify import PairEvidence
+from shortlist.plans.evidence import PairEvidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis

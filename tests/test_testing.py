@@ -11,6 +11,7 @@ import pytest
 import shortlist
 from shortlist.catalog.registry import ALGORITHMS
 from shortlist.errors import DamagedStorage
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform
 from shortlist.rules import rewards
@@ -119,15 +120,15 @@ def test_a_rule_that_remembers_fails() -> None:
 
 
 class WritesIntoCopies(Uniform):
-    def decide(self, sums: Any, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         shared = self.inside
-        super().decide(sums, seed)
+        super().decide(results, seed)
         shared[:] = ~shared
 
 
 class NeverStops(Uniform):
-    def decide(self, sums: Any, seed: int) -> None:
-        super().decide(sums, seed)
+    def decide(self, results: PlanResults, seed: int) -> None:
+        super().decide(results, seed)
         self.statistic = 1.0
 
 
@@ -138,19 +139,20 @@ class ForgetsAnArm(Uniform):
 
 
 class Undecided(Uniform):
-    def decide(self, sums: Any, seed: int) -> None:
-        super().decide(sums, seed)
+    def decide(self, results: PlanResults, seed: int) -> None:
+        super().decide(results, seed)
         self.inside = np.zeros_like(self.inside)
 
 
 class Drawn(Uniform):
-    def decide(self, sums: Any, seed: int) -> None:
-        super().decide(sums + np.random.default_rng().standard_normal(len(sums)), seed)
+    def decide(self, results: PlanResults, seed: int) -> None:
+        drawn = np.random.default_rng().standard_normal(len(self.plan))
+        super().decide(results.replace(sums=results.sums + drawn), seed)
 
 
 class WrongWay(Uniform):
-    def decide(self, sums: Any, seed: int) -> None:
-        super().decide(-sums, seed)
+    def decide(self, results: PlanResults, seed: int) -> None:
+        super().decide(results.replace(sums=-results.sums), seed)
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,7 @@ class Study(View):
         Whether the answer may rest on means that are linear in the features. With ``"guide"`` a
         model of the features helps to guess the m best, and the guess is verified without them:
         the guarantee then assumes nothing about how the means depend on the features. See
-        ``docs/features-as-a-guide.md``.
+        ``docs/features.md``.
     model : object with fit and predict, optional
         The model that guesses with ``trust="guide"``: a regressor that follows scikit-learn's
         conventions. By default least squares.
@@ -117,7 +117,7 @@ class Study(View):
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
-        there is nothing to test. See ``docs/linearity.md``.
+        there is nothing to test. See ``docs/features.md``.
 
     Examples
     --------

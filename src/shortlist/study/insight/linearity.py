@@ -2,7 +2,7 @@
 
 Both hold for any σ-sub-Gaussian noise, as the guarantee does: normal noise is not assumed, nor a
 design that was fixed in advance. Both are e-values: numbers whose expectation is at most 1 if the
-means are linear, so that they exceed 1/α with probability α at most. ``docs/linearity.md`` has the
+means are linear, so that they exceed 1/α with probability α at most. ``docs/proofs.md`` has the
 proofs. Over a whole study a linear truth is rejected with probability ``LEVEL`` at most.
 
 *While results come in* (``evidence``). Let arm a have n_a results of average ȳ_a. At the true
