@@ -15,7 +15,7 @@ from shortlist.numerics.blockwise import (
     squared_norms,
     triangle_of,
 )
-from shortlist.numerics.records import ABSENT, Integers, Reals, unlocked
+from shortlist.numerics.records import ABSENT, Integers, Reals
 from shortlist.posterior.lagging import all_variances
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
 from shortlist.posterior.passes import products
@@ -79,7 +79,7 @@ def in_own_units(features: Reals) -> tuple[Reals, float] | None:
     features are as uneven as their condition number says once the columns have the same size, for
     the size of a column does no harm then; else as that of their singular values does.
     """
-    same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
+    same = np.ascontiguousarray(features, dtype=np.float64)
     if gram(features) is not None:
         return same, 1.0
     if np.abs(exponents(features)).max() > LARGEST:
@@ -196,7 +196,7 @@ class Posterior:
         by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "prior")
         self.state = State.zeros(
             **dict.fromkeys(by_arm, arms),
-            features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
+            features=np.ascontiguousarray(features, dtype=np.float64),
             variances=np.full(arms, np.inf),
             rows=(kept, arms),
             shifted=(tracked, tracked),
