@@ -20,12 +20,9 @@ from scipy.stats import binomtest
 
 import shortlist
 from budget_rivals import COIN, RIVALS, errors_of
-from shortlist.designs.xy import optimal_design, rounded
 from shortlist.plans.budget import BudgetStrategy
-from shortlist.plans.halving import XYHalvingStrategy
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.plans.top_two import TopTwoStrategy
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.budget import share_of_wrong
@@ -49,57 +46,20 @@ POINTS = {
 BINS = ((0.0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 1.0))
 
 
-class EqualShares(XYHalvingStrategy):
+class EqualShares(BudgetStrategy):
     """Every arm as often as any other."""
 
-    def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
-        return np.full(len(self._basis), 1.0 / len(self._basis))
-
-
-class OneDesign(XYHalvingStrategy):
-    """The design of the first phase for all of the budget: nothing is learnt on the way."""
+    cost = 0.0
 
     def _next_plan(self) -> Any:
-        return rounded(self._first_plan().astype(float), self.end - self.told)
-
-
-class SurvivorsOnly(XYHalvingStrategy):
-    """Every phase pulls the arms that it compares, and no other; all results are used."""
-
-    def _design(self, i: Any, j: Any, gaps: Any = None) -> Reals:
-        own = np.unique([i, j])
-        weights = np.zeros(len(self._basis))
-        # Where they span less than all arms do, only what they span is told apart.
-        _, values, rows = np.linalg.svd(self._basis[own], full_matrices=False)
-        seen = rows[values > 1e-9 * values[0]].T
-        contrasts = (self._basis[i] - self._basis[j]) @ seen
-        weights[own] = optimal_design(self._basis[own] @ seen, contrasts, 0.01).arms
-        return weights
-
-
-class Forgetful(SurvivorsOnly):
-    """The same, and each phase uses its own results only; for survivors that span the features."""
-
-    def take(self, pulls: Any, sums: Any, seed: int | None = None) -> None:
-        """Look at the results of one phase."""
-        self._own = pulls, sums
-        super().take(pulls, sums, seed)
-
-    def _estimate(self) -> None:
-        everything = self.pulls, self.sums
-        self.pulls, self.sums = self._own
-        super()._estimate()
-        self.pulls, self.sums = everything
+        plan = np.zeros(len(self.pulls), np.int64)
+        plan[np.argsort(self.pulls, kind="stable")[: self.next_size]] = 1
+        return plan
 
 
 STRATEGIES: dict[str, type[BudgetStrategy]] = {
-    "pairs-in-doubt": PairsInDoubtStrategy,
-    "top-two": TopTwoStrategy,
-    "XY-halving": XYHalvingStrategy,
-    "the first design throughout": OneDesign,
+    OURS: PairsInDoubtStrategy,
     "equal shares": EqualShares,
-    "survivors only": SurvivorsOnly,
-    "survivors only, forgetful": Forgetful,
 }
 
 
@@ -139,10 +99,9 @@ def at(instance: Instance, budget: int, kind: type[BudgetStrategy], runs: int) -
     for run in range(runs):
         strategy = first.copy()
         wrong += play(strategy, instance.means, problem.sigma, generator, run)
-        if kind is not Forgetful:
-            shares.append(announced(strategy, task, generator))
+        shares.append(announced(strategy, task, generator))
     low, high = clopper_pearson(wrong, runs)
-    said = f"{np.mean(shares):.4f}" if shares else "–"
+    said = f"{np.mean(shares):.4f}"
     return {"error": wrong / runs, "95 % interval": f"{low:.4f} to {high:.4f}", "announced": said}
 
 
@@ -246,15 +205,12 @@ def classical(K: int, m: int, gap: float, seed: Any) -> Instance:
 
 def beside(entries: list[tuple[Entry, int]], runs: int, only: list[str]) -> None:
     """Print in how many of all runs each one errs, and whether ours does so more than the best."""
-    own = {OURS: shortlist.PairsInDoubt, "top-two": shortlist.TopTwo}
-    own |= {"XY-halving": shortlist.XYHalving}
     for entry, budget in entries:
         wrong = {}
-        for name in only or [*own, *RIVALS]:
-            if name in own:
-                results = shortlist.compare(
-                    own[name](budget=budget), entry.instance, runs=runs, progress=False
-                )
+        for name in only or [OURS, *RIVALS]:
+            if name == OURS:
+                ours = shortlist.PairsInDoubt(budget=budget)
+                results = shortlist.compare(ours, entry.instance, runs=runs, progress=False)
                 wrong[name] = int((~results.frame["correct"]).sum())
             else:
                 wrong[name] = errors_of(name, entry.instance, budget, runs)
@@ -284,11 +240,7 @@ def main() -> int:
         return 0
     met = True
     for name, (instance, budget) in POINTS.items():
-        rows = {
-            each: at(instance, budget, kind, options.runs)
-            for each, kind in STRATEGIES.items()
-            if kind is not Forgetful or len(instance.means) == 3
-        }
+        rows = {each: at(instance, budget, kind, options.runs) for each, kind in STRATEGIES.items()}
         met &= rows[OURS]["error"] <= ASKED
         print(f"{name}: {options.runs} runs, at most {ASKED} is asked of {OURS}")
         print(pd.DataFrame(rows).T.to_string(), end="\n\n")

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import shortlist
-from shortlist.study.guarantee import assurance
+from shortlist.study.guarantee import guarantee_of
 from shortlist.study.verification import expected_evaluations
 
 SLACK = 0.05  # ε of ``--verify``, of the span of the means
@@ -227,7 +227,7 @@ def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]
             )
 
         answer = run()
-        badge = assurance(study).badge
+        badge = guarantee_of(study).badge
         said = {
             "stopped": answer.final,
             "wrong": is_wrong(truth, answer, epsilon),
@@ -243,7 +243,7 @@ def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]
             said |= {
                 "verified": answer.final,
                 "wrong then": is_wrong(truth, answer, epsilon),
-                "badge then": assurance(study).badge,
+                "badge then": guarantee_of(study).badge,
                 "more": study.evaluations - said["evaluations"],
                 "expected": expected,
             }

@@ -23,8 +23,9 @@ import numpy as np
 
 import shortlist
 from shortlist.arrays import Integers, Reals
-from shortlist.catalog.names import ALGORITHMS, Algorithm
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
+from shortlist.catalog.registry import ALGORITHMS
+from shortlist.engine.algorithm import Algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.plans.guide import GuidedStrategy

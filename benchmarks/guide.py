@@ -24,6 +24,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.guide import ANY_MEANS, GuidedStrategy, NearlyLinearFit
 from shortlist.plans.means import Fit
 from shortlist.plans.strategy import ReducedProblem, best_of
+from shortlist.relation import Unrelated
 from suite import suite
 
 MOST = 200_000
@@ -139,8 +140,7 @@ def means_known(instance: shortlist.instances.Instance) -> Planned:
         threshold=ANY_MEANS,
         name="means known",
         uses_noise=True,
-        classical=True,
-        guide="the truth",
+        relation=partial(Unrelated, guide="the truth"),
     )
 
 

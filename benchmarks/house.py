@@ -32,6 +32,7 @@ from beside import compile_at_once, in_a_process, options_of, versions
 ROOMS = (
     *(
         "_version",
+        "references",
         "arrays",
         "printable",
         "advice",
@@ -41,8 +42,20 @@ ROOMS = (
         "files",
         "features",
     ),
-    *("noise", "posterior", "rules", "problem", "allocations", "designs", "theory", "engine"),
-    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report", "paper"),
+    *(
+        "noise",
+        "posterior",
+        "rules",
+        "problem",
+        "aim",
+        "guarantee",
+        "relation",
+        "allocations",
+        "designs",
+        "theory",
+        "engine",
+    ),
+    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report"),
     *("serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)

@@ -175,7 +175,7 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
         "final": answer.final,
         "right": bool(acceptable(truth)[listed].all()),
         "wrong": int((~acceptable(truth)[listed]).sum()),
-        "proven": answer.guarantee.startswith("Proven"),
+        "proven": answer.guarantee.text.startswith("Proven"),
         "warned": bool(caught),
         "rejected": study.audit.rejection is not None,
         "spread": spread,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.noise import DEGREES, DEGREES_OF_EACH, MOST_EQUAL, SHARE, inflation
+from shortlist.noise.estimated import DEGREES, DEGREES_OF_EACH, MOST_EQUAL, SHARE, inflation
 from shortlist.plans.guess_and_verify import PairEvidence
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson

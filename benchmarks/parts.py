@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.round import candidates_stay, column
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import largest_among, mth_largest

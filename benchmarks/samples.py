@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.catalog.gifa import TABLE_1
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.simulation.instances import Instance
 
 ASKED = {"pi/6": 2300, "0.1": 2200, "pi/3": 155}

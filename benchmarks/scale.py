@@ -19,10 +19,10 @@ import numba
 import numpy as np
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
-from shortlist.engine.many_arms.state import REFERENCES, SPENT, UNDECIDED, rows_read
+from shortlist.engine.many_arms.memory import rows_read
 from shortlist.numerics.random import run_seeds
 from shortlist.posterior.state import OBSERVED, READY
 
@@ -180,32 +180,20 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         if t == AFTER:
             columns = 0.0
         memory = player.now.memory
-        before = np.zeros(0) if memory is None else memory.figures.copy()
-        anchor = state.lagging.anchor.copy() if state.lagging else np.zeros(0)
+        before = 0 if memory is None else int(memory.examined[0])
         owners = state.kept.owners.copy() if state.kept else np.zeros(0, np.int64)
         player.play()
         if rows == K:
             columns += 2 * K + 5 * (engine.setup.m + 1) + 4  # G, the columns of B, the greedy scan
             columns += 3 * K if engine.flags & settings.MTH_GAPS else 0
-        elif rows:
+        else:
             # Rows and estimates updated, those of the candidates, b and c read, others made.
             columns += (
                 2 * rows + 4 + 3 * (engine.setup.m + 1) + N * np.sum(owners != state.kept.owners)
             )
-            if memory is not None and len(
-                memory.high_arms
-            ):  # their gap indices to all arms, and to those undecided
+            if memory is not None:  # gap indices of high arms to all arms, and to those undecided
                 columns += 3 * rows_read(engine.setup.m, K)
-                columns += max(player.now.memory.figures[UNDECIDED] - before[UNDECIDED], 0) * N / K
-        else:
-            after = player.now.memory.figures
-            columns += 2 + 3  # means and deviations; these and the width bounds
-            if np.any(anchor != state.lagging.anchor):
-                columns += N + 3  # a sweep: X, means, noise, deviations
-            count = int(after[REFERENCES])
-            if count > before[REFERENCES] or after[SPENT] < before[SPENT]:
-                columns += N + 3  # new references
-            columns += max(after[SPENT] - before[SPENT], 0.0) / max(count, 1) * N / K
+                columns += max(int(player.now.memory.examined[0]) - before, 0) * N / K
     return columns / rounds / N
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 import numpy_loop
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.numerics.random import run_seeds
 

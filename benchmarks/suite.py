@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 
 import shortlist
 from misspecified import lying
-from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import recommended
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import DataUnavailable
-from shortlist.paper.panels import random_instance
 from shortlist.simulation.instances import Instance
 
 DELTA = 0.05
@@ -163,7 +164,7 @@ def _entries() -> dict[str, Callable[[], tuple[Instance, str]]]:
         "π/6, K = 4, N = 3, m = 2 (Figure 1a)": lambda: (classic(4, 2, np.pi / 6), FEATURES),
         "ω = 0.1, K = 3, N = 2, m = 1 (Figure 1b)": lambda: (classic(3, 1, 0.1), FEATURES),
         "π/3, K = 4, N = 3, m = 2": lambda: (classic(4, 2, np.pi / 3), FEATURES),
-        "random, K = 10, N = 5, m = 3 (appendix)": lambda: (random_instance(3, 0.5), FEATURES),
+        "random, K = 10, N = 5, m = 3 (appendix)": lambda: (appendix(3), FEATURES),
         "random, K = 10, N = 3, m = 3": lambda: (unit(10, 3, 3, 0.2), FEATURES),
         "random, K = 20, N = 3, m = 3": lambda: (unit(20, 3, 3, 0.1), FEATURES),
         "random, K = 50, N = 5, m = 5": lambda: (unit(50, 5, 5, 0.1), FEATURES),
@@ -185,6 +186,13 @@ def _entries() -> dict[str, Callable[[], tuple[Instance, str]]]:
             LIES,
         ),
     }
+
+
+def appendix(m: int) -> Instance:
+    """The random instance of the paper's appendix."""
+    file = Path(__file__).parents[1] / "reproduction" / "random_instance.csv"
+    features, theta = np.loadtxt(file, delimiter=","), np.eye(5)[0]
+    return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=0.5)
 
 
 def suite() -> list[Entry]:

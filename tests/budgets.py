@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.plans.budget import SmallPlans
+from shortlist.plans.budget import BudgetStrategy
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]
@@ -21,7 +21,7 @@ def result(trial: Any) -> float:
     return float(MEANS[trial.arm] + 0.6 * np.random.default_rng(trial.seed).standard_normal())
 
 
-def play(strategy: SmallPlans, means: Any, seed: int = 3) -> SmallPlans:
+def play(strategy: BudgetStrategy, means: Any, seed: int = 3) -> BudgetStrategy:
     """Spend the budget on results with σ = 0.5."""
     generator = np.random.default_rng(seed)
     while not strategy.spent:

@@ -15,7 +15,6 @@ import gzip
 import io
 import os
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -120,14 +119,6 @@ def study_file(path: Path) -> None:
 
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
-
-
-def runs(path: Path) -> None:
-    from shortlist.paper.store import Store
-
-    store = Store(path.parent / "store")
-    store.write("a", "k" * 64, pd.DataFrame({"run": [0, 1], "pulls": [[1, 2], [3, 4]]}))
-    shutil.move(next((path.parent / "store").glob("*.parquet")), path)
 
 
 def sbml(path: Path) -> None:
@@ -268,16 +259,6 @@ def study(path: Path) -> object:
     return names, loaded.trials
 
 
-def kept_runs(path: Path) -> object:
-    from shortlist.paper.store import Store
-
-    with contextlib.redirect_stderr(io.StringIO()):
-        kept = Store(path.parent).read("a", "k" * 64, lambda rows: list(rows) == ["run", "pulls"])
-    if kept is None:
-        raise ShortlistError("it is set aside")
-    return kept
-
-
 CSV = "gene,rep1,rep2\nSCN1A,7.5,7.25\nGABRA1,9.0,\nKCNA2,-1.5,3e3\n"
 GCT_2 = (
     "#1.2\n3\t2\nName\tDescription\trep1\trep2\n"
@@ -382,7 +363,6 @@ KINDS: dict[str, Kind] = {
     "STRING, links": Kind("a.txt", text(LINKS), links),
     "STRING, info": Kind("a.txt", text(INFO), named_links, {"links.txt": LINKS.encode()}),
     "rewards": Kind("pulls.csv", text(PULLS), rewards),
-    "runs of the paper": Kind(f"a-{'k' * 12}.parquet", made(runs), kept_runs),
     "study, SQLite": Kind("a.db", made(study_file), study),
 }
 

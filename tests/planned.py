@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 THETA = np.array([1.0, 0.3])

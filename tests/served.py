@@ -17,7 +17,7 @@ import shortlist
 from shortlist.serve.application import application
 
 TOKEN = "token-for-these-tests"
-NAMES = ["127.0.0.1", "localhost"]
+NAMES = ["127.0.0.1", "localhost", "::1"]
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 MEANS = {"ash": 0.1, "elm": 0.5, "oak": 0.9}
 

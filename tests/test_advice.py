@@ -66,7 +66,7 @@ def bent() -> None:
 
 def continued() -> None:
     bent()
-    does("without-features", "screen.toml")
+    does("continue", "screen.toml", "--without-features")
 
 
 def of_a_budget() -> None:
@@ -186,8 +186,9 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (bent, "why screen.toml 0", ""),
     (bent, "list screen.db", ""),
     (bent, "report screen.toml", ""),
-    (bent, "without-features screen.toml", ""),
-    (bent, "with-misspecification screen.toml -1", ""),
+    (bent, "continue screen.toml", ""),
+    (bent, "continue screen.toml --without-features", ""),
+    (bent, "continue screen.toml --misspecification=-1", ""),
     (continued, "ask screen.toml", ""),
     (continued, "status screen.toml", ""),
     (continued, "correct screen.toml 0 --value 0.25 --reason y", ""),
@@ -197,7 +198,7 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (spent, "status screen.toml", ""),
     (stopped, "ask screen.toml", ""),
     (stopped, "status screen.toml", ""),
-    (stopped, "without-features screen.toml", ""),
+    (stopped, "continue screen.toml --delta 0.01", ""),
     (two_studies, "status screen.db", ""),
     (two_studies, "ask screen.db --study other -n 3", ""),
     (with_rules_of_its_own, "status screen.db", ""),
@@ -208,7 +209,7 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (screen_with(audit=False), "new screen.toml", ""),
     (screen_with(algorithm="MisLid"), "new screen.toml", ""),
     (screen_with(algorithm="Guided"), "new screen.toml", ""),
-    (screen_with(algorithm="XY-halving"), "new screen.toml", ""),
+    (screen_with(algorithm="pairs-in-doubt"), "new screen.toml", ""),
     (screen_with(algorithm="m-LinGap"), "new screen.toml", ""),
     (screen_with(threshold="none"), "new screen.toml", ""),
     (screen_with(threshold="frequentist"), "new screen.toml", ""),
@@ -230,7 +231,6 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (nothing, "repurpose --synthetic --algorithm MisLid", ""),
     (nothing, "repurpose --synthetic --algorithm none", ""),
     (nothing, "repurpose", ""),
-    (nothing, "bound --features features.csv -m 3", ""),
     (nothing, "data path none", ""),
     (nothing, "serve none.db", ""),
 ]
@@ -253,8 +253,8 @@ def test_advice_names_the_study_that_the_command_named(folder: Path) -> None:
     prepare(bent)
     for study in ("screen.toml", "screen.db --study screen"):
         said = " ".join(run("ask", *study.split()).output.split())
-        assert f"`shortlist without-features {study}`" in said
-        assert f"`shortlist with-misspecification {study} C`" in said
+        assert f"`shortlist continue {study} --without-features`" in said
+        assert f"`shortlist continue {study} --misspecification C`" in said
     assert "--from screen.db --from-study screen`" in said
 
 

@@ -62,7 +62,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("algorithm", lambda: study(algorithm="m-LinGape"), errors.UnknownName,
      "unknown algorithm 'm-LinGape': did you mean 'm-LinGapE'"),
     ("algorithm type", lambda: study(algorithm=3), errors.InvalidSetting,
-     r"must be a name or an algorithm object .*XYHalving\), got int"),
+     r"must be a name or an algorithm object .*PairsInDoubt\), got int"),
     ("threshold", lambda: study(threshold="determinat"), errors.UnknownName,
      "unknown threshold 'determinat': did you mean 'determinant'"),
     ("rule", lambda: shortlist.GIFA(candidates="top_mean"), errors.UnknownName,

@@ -23,7 +23,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
     "Phased": {"algorithm": "Phased"},
     "MisLid": {"algorithm": shortlist.MisLid(misspecification=0.05)},
-    "XY-halving": {"budget": 60},
+    "pairs-in-doubt": {"budget": 60},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
     "minimize": {"algorithm": "m-LinGapE", "direction": "minimize"},
     "audited": {"algorithm": "m-LinGapE", "audit": True},
@@ -74,12 +74,12 @@ def test_both_values_stay_in_the_log() -> None:
 def test_the_guarantee_says_how_many_results_were_corrected() -> None:
     study = begin()
     study.run(result, progress=False)
-    assert "corrected" not in study.shortlist.guarantee
+    assert "corrected" not in study.shortlist.guarantee.text
     for number in (3, 5):
         value = study.trials[number].value
         study.correct(number, value + 1e-9, reason="typo")
     assert study.done
-    assert "Results corrected after they had been told: 2." in study.shortlist.guarantee
+    assert "Results corrected after they had been told: 2." in study.shortlist.guarantee.text
     with undrawn():
         assert "2 results were corrected after being told." in shortlist.report.html(study)
 

@@ -97,7 +97,8 @@ def test_with_individual_indices_the_band_ends_at_the_upper_end_of_the_boundary(
 def test_the_guarantee_and_the_report_say_that_the_smallest_are_sought():
     low, _ = pair("m-LinGapE", epsilon=0.1)
     assert (
-        "above the true mean of rank 2 (the smallest first) plus ε = 0.1" in low.shortlist.guarantee
+        "above the true mean of rank 2 (the smallest first) plus ε = 0.1"
+        in low.shortlist.guarantee.text
     )
     with undrawn():
         page = shortlist.report.html(low)
@@ -110,7 +111,7 @@ def test_the_means_of_a_budget_are_in_the_users_sign():
     found = study.run(lambda trial: MEANS[trial.arm], progress=False)
     assert found.names == ("elm",)
     assert found.table["mean"].iloc[0] == pytest.approx(0.3)
-    assert "above the mean of rank 1" in found.guarantee
+    assert "above the mean of rank 1" in found.guarantee.text
 
 
 def test_it_is_stored_and_other_settings_are_refused(tmp_path):
@@ -129,15 +130,10 @@ def test_it_is_stored_and_other_settings_are_refused(tmp_path):
         shortlist.Study(X, direction="minimize", **other)
 
 
-def test_a_study_that_maximizes_keeps_the_digest_that_it_had_before_directions():
-    study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES)
-    assert "direction" not in study._journal._definition.choices
-
-
 def test_going_on_without_features_keeps_the_direction():
     study = shortlist.Study(X, m=1, sigma=0.2, seed=1, arms=NAMES, direction="minimize")
     study.tell(arm="ash", value=1.0)
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.direction == "minimize"
     assert free.trials[0].value == 1.0
 

@@ -18,10 +18,10 @@ import pytest
 import shortlist
 from paths import TESTS
 from shortlist import GIFA, MisLid, Study
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
-from shortlist.plans.halving import XYHalving
+from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
@@ -52,7 +52,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "KL-Racing": {"algorithm": "KL-Racing", **COINS},
     "MisLid": {"algorithm": MisLid(misspecification=0.05)},
     "MisLid, glr": {"algorithm": MisLid(misspecification=0.05, stop="glr")},
-    "XY-halving": {"budget": 30},
+    "pairs-in-doubt": {"budget": 30},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
 }
 
@@ -322,7 +322,7 @@ STRATEGIES = {
     "KL-Racing": find_algorithm("KL-Racing"),
     "MisLid": MisLid(misspecification=0.05),
     "MisLid, glr": MisLid(misspecification=0.05, stop="glr"),
-    "XY-halving": XYHalving(budget=60),
+    "pairs-in-doubt": PairsInDoubt(budget=60),
 }
 
 

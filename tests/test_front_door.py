@@ -13,7 +13,7 @@ import pytest
 
 import shortlist
 from report_pages import undrawn
-from shortlist.catalog.names import ALGORITHMS
+from shortlist.catalog.registry import ALGORITHMS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "shortlist"

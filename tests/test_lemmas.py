@@ -465,7 +465,7 @@ def test_a_generous_bound_on_theta_keeps_the_guarantee(S: float) -> None:
     )
     engine, posterior = study.bound.engine, study.posterior
     exact = exact_norms(features, posterior.pulls, engine.setup.regularization)
-    assert study.shortlist.guarantee.count("Proven") == 1
+    assert study.shortlist.guarantee.text.count("Proven") == 1
     np.testing.assert_allclose(posterior.variances, exact, rtol=1e-6)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from functools import partial
@@ -18,10 +19,19 @@ import shortlist
 from command_line import fails, run
 from error_rates import shown_above, shown_below
 from samples import improbability
-from shortlist import errors, noise
-from shortlist.catalog.names import find_algorithm
+from shortlist import errors
+from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
-from shortlist.noise import ESTIMATED, Estimate, Noise, bound_from_replicates, inflation, rounds_for
+from shortlist.noise import Noise, estimated
+from shortlist.noise.estimated import (
+    Estimate,
+    Estimated,
+    EstimatedPerArm,
+    bound_from_replicates,
+    inflation,
+    rounds_for,
+)
+from shortlist.noise.given import Each
 from shortlist.plans.guess_and_verify import PairEvidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
@@ -197,7 +207,7 @@ def test_classical_widths_are_those_of_each_arm() -> None:
     widths = (table["upper"] - table["lower"]) / 2.0
     np.testing.assert_allclose(widths, C * np.array(EACH) / np.sqrt(table["pulls"]), rtol=1e-9)
     assert study.bound.proven
-    assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee
+    assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee.text
 
 
 def test_the_lower_bound_with_noise_by_arm() -> None:
@@ -275,7 +285,7 @@ def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
 def test_half_the_range_is_sigma() -> None:
     study = begin(sigma="bounded", reward_range=(-1, 3))
     assert study.problem.sigma == 2.0
-    words = study.bound.guarantee()
+    words = study.bound.claim.text
     assert "σ = 2, half the range from -1 to 3" in words
     assert words.endswith("provided all results lie in that range and the means are linear in the "
                           "features.")  # fmt: skip
@@ -358,8 +368,8 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
         assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
         assert study.problem.delta == DELTA
         assert study.bound.proven
-        assert "δ = 0.05, σ ≤ 0." in study.bound.guarantee()
-        assert "the noise is normal with the same σ for all arms" in study.bound.guarantee()
+        assert "δ = 0.05, σ ≤ 0." in study.bound.claim.text
+        assert "the noise is normal with the same σ for all arms" in study.bound.claim.text
     assert rounds_for(60, np.array([0, 0, 1])) == 21
 
 
@@ -383,8 +393,8 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
     study = begin(sigma="estimate")
     go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "the replicates of every arm are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "the replicates of every arm are equal" in study.shortlist.guarantee.text
 
 
 @pytest.mark.slow
@@ -417,7 +427,7 @@ SPAN = shortlist.GIFA(initialization="span", name="m-LinGapE, few initial pulls"
 def errors_of(degrees: int, runs: int, seed: int) -> int:
     """Errors, σ another in each of up to 40 parts of the runs."""
     wrong = 0
-    few = Noise("estimate", math.nan, share=0.2, degrees=degrees)
+    few = Estimated(0.2, degrees)
     parts = np.array_split(np.arange(runs), min(runs, 40))
     for k, (part, sigma) in enumerate(zip(parts, np.geomspace(0.5, 2.0, len(parts)), strict=True)):
         # One arm is twice the other, and which is better is the sign of θ.
@@ -444,7 +454,7 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         honest = bound_from_replicates(replicates, risk)
         return honest._replace(sigma=honest.spread)
 
-    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
     assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
@@ -477,13 +487,14 @@ def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) 
 # An estimate for each arm
 
 PER_ARM = "estimate per arm"
+ESTIMATED = ("estimate", PER_ARM)
 BOTH = ["m-LinGapE", "Guess-and-verify"]
 UNEQUAL = [3.5, 0.05, 1.0, 0.1, 0.05, 2.0]
 
 
 def test_all_bounds_hold_at_once_as_often_as_they_say() -> None:
     rng, sigmas, runs = np.random.default_rng(0), np.array([0.1, 1.0, 5.0, 0.3]), 4000
-    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=4)
+    per_arm = EstimatedPerArm(0.2, 4)
     broken = 0
     for _ in range(runs):
         results = 5.0 + sigmas[:, None] * rng.standard_normal((4, 5))
@@ -505,7 +516,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     if word == PER_ARM:
         assert wanted.tolist() == [31] * 6
     assert wanted.sum() - np.count_nonzero(wanted) >= 60
-    assert "to be estimated" in study.bound.guarantee()
+    assert "to be estimated" in study.bound.claim.text
     initial = study.bound.engine.setup.initial.tolist()
     for arm in initial:
         assert study.problem.noise.awaits_estimate
@@ -522,8 +533,8 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert noise.each is not None
         assert (noise.each > UNEQUAL).all()
         assert (noise.each < np.array(UNEQUAL) * 3).all()
-        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.guarantee()
-        assert "the noise of each arm is normal with a σ of its own" in study.bound.guarantee()
+        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.claim.text
+        assert "the noise of each arm is normal with a σ of its own" in study.bound.claim.text
     if algorithm == "Guess-and-verify":
         strategy = study._journal.model.round.strategy
         assert strategy._pulls.tolist() == wanted.tolist()
@@ -536,8 +547,8 @@ def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> Non
     sigma = [0.0, 0.1, 0.1, 0.1, 0.1, 0.1]
     go_on(study, 10**4, lambda trial: value(trial, sigma))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "the replicates of an arm are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "the replicates of an arm are equal" in study.shortlist.guarantee.text
     each = study.problem.noise.each
     assert each is not None
     assert each[0] == 1e-4 * each.max()  # least squares still have all their digits
@@ -548,8 +559,8 @@ def test_replicates_of_which_most_are_equal_prove_nothing(algorithm: str) -> Non
     study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.5)
     go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]) + (0.2 if trial.seed % 2 else -0.2))
     assert study.done
-    assert study.shortlist.guarantee.startswith("Heuristic: ")
-    assert "more than half of an arm's replicates are equal" in study.shortlist.guarantee
+    assert study.shortlist.guarantee.text.startswith("Heuristic: ")
+    assert "more than half of an arm's replicates are equal" in study.shortlist.guarantee.text
 
 
 def test_rounded_results_may_have_equal_replicates() -> None:
@@ -566,7 +577,7 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     # Plans and ρ depend on all earlier results and on the bounds, as much as the proof allows.
     rng, paths, delta, count = np.random.default_rng(4), 2000, 0.3, degrees + 1
     first = np.array(sigmas)[:, None, None] * rng.standard_normal((2, paths, count))
-    per_arm = Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    per_arm = EstimatedPerArm(0.2, degrees)
     found = [per_arm.estimated(first[:, k].tolist(), delta) for k in range(paths)]
     bounds = np.array([each.each for each in found]).T
     evidence, pulls, sums = (
@@ -594,7 +605,7 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
 
 def unequal_errors(degrees: int, runs: int, seed: int) -> int:
     """Errors in runs near a tie, with σ of the best arm larger than the others' or smaller."""
-    wrong, few = 0, Noise(PER_ARM, math.nan, share=0.2, degrees=degrees)
+    wrong, few = 0, EstimatedPerArm(0.2, degrees)
     for share, sigma in ((runs - runs // 2, [1.0, 0.1, 0.3]), (runs // 2, [0.1, 1.0, 0.3])):
         if share == 0:
             continue
@@ -620,17 +631,17 @@ def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> 
         honest = bound_from_replicates(replicates, risk)
         return honest._replace(sigma=honest.spread)
 
-    monkeypatch.setattr(noise, "bound_from_replicates", naive)
+    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
     shown_above(DELTA, partial(unequal_errors, 1), improbable=0.001)
 
 
 def test_reports_say_that_each_sigma_is_estimated() -> None:
     study = begin(sigma=PER_ARM, algorithm="Guess-and-verify")
-    before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    before = dict(study.shortlist.guarantee.rests_on)["Noise"]
     assert "They are not known yet." in before
     assert [each.level for each in study.health() if each.name == "noise"] == ["untested"]
     go_on(study, 190, lambda trial: value(trial, UNEQUAL))
-    after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
+    after = dict(study.shortlist.guarantee.rests_on)["Noise"]
     assert "Each arm has 30 degrees of freedom, and the bounds go from" in after
     assert "given, not estimated" not in after
     assert "normal noise with σ per arm bounded above by" in shortlist.report.methods.methods(
@@ -640,14 +651,14 @@ def test_reports_say_that_each_sigma_is_estimated() -> None:
 
 
 def test_what_is_stored_of_an_estimate_is_its_word_its_share_and_its_degrees() -> None:
-    assert Noise.of("estimate").written == ["estimate", 0.2, 60]  # as in studies of before
+    assert Noise.of("estimate").written == ["estimate", 0.2, 60]
     per_arm = Noise.of(PER_ARM)
     assert per_arm.written == [PER_ARM, 0.2, 30]
     found = per_arm.estimated([[0.0, 1.0, 2.0], [0.0, 5.0, 1.0]], DELTA)
     assert found.written == per_arm.written
-    again = Noise.read(found.written, ("a", "b"))
+    again = Noise.read(found.written)
     assert again.awaits_estimate
-    assert (again.kind, again.share, again.degrees) == (PER_ARM, 0.2, 30)
+    assert again.written == per_arm.written
 
 
 # Stored, and by command line
@@ -687,7 +698,7 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         assert study.fingerprint == memory.fingerprint
         np.testing.assert_array_equal(study.problem.sigma, memory.problem.sigma)
         assert study._journal.model.digest() == memory._journal.model.digest()
-        assert study.shortlist.guarantee == memory.shortlist.guarantee
+        assert study.shortlist.guarantee.text == memory.shortlist.guarantee.text
     go_on(loaded, 100)
     go_on(memory, 100)
     kept.refresh()
@@ -702,14 +713,13 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         begin(storage=place, **{**given, "sigma": 0.4, "reward_range": None})
 
 
-def test_one_sigma_is_stored_as_before() -> None:
-    # Else the fingerprints of studies that are stored already would not fit them any more.
-    choices = begin()._journal._definition.choices
-    assert choices["sigma"] == 0.4
-    assert set(choices) == {
-        *("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease"),
-        "audit",  # which studies of before do not have
-    }
+def test_what_is_stored_makes_the_same_noise() -> None:
+    for given in ({"sigma": 0.4}, *KINDS):
+        stated = Noise.of(given["sigma"], given.get("reward_range"), tuple("abcdef"))
+        again = Noise.read(json.loads(json.dumps(stated.written)))
+        assert type(again) is type(stated)
+        assert again.written == stated.written
+        assert (again.figure, again.limits) == (stated.figure, stated.limits)
 
 
 def test_reports_say_where_sigma_is_from() -> None:
@@ -720,11 +730,11 @@ def test_reports_say_where_sigma_is_from() -> None:
     }
     for given in KINDS[:3]:
         study = begin(**given)
-        before = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
-        assert words[study.problem.noise.kind] in before
+        before = dict(study.shortlist.guarantee.rests_on)["Noise"]
+        assert words[study.problem.noise.word] in before
         go_on(study, 90)
-        after = dict(shortlist.report.assumptions.assumptions(study))["Noise"]
-        assert (before == after) == (study.problem.noise.kind != "estimate")
+        after = dict(study.shortlist.guarantee.rests_on)["Noise"]
+        assert (before == after) == (study.problem.noise.word != "estimate")
         text = shortlist.report.methods.methods(Analysis(study))
         assert study.problem.noise.figure in text
         rows = dict(shortlist.report.sections.specification(study))
@@ -767,7 +777,7 @@ def test_a_screen_file_says_what_the_noise_is(
     assert run("tell", "screen.toml", "plate.csv").exit_code == 0
     assert run("status", "screen.toml").exit_code == 0
     stored = shortlist.Study.load("screen.db").problem.noise
-    if stored.range is not None:
+    if stored.limits == (0.0, 1.0):
         assert run("ask", "screen.toml", "-n", 2, "--out", "next.csv").exit_code == 0
         Path("next.csv").write_text(Path("next.csv").read_text().replace(",\n", ",1.5\n"))
         where = ("next.csv, line 2: a result must lie in reward_range=(0, 1), got 1.5",)
@@ -775,7 +785,7 @@ def test_a_screen_file_says_what_the_noise_is(
         fails(
             run("tell", "screen.toml", "--arm", "a", "--value", 2), 2, "got 2.0: nothing was told"
         )
-    if stored.each is not None:
+    if isinstance(stored, Each):
         assert stored.each.tolist() == [0.1, 0.2, 0.3]
 
 

@@ -122,7 +122,7 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
         problem = Problem.of(x * np.array(units), 2, sigma=1.0, S=1.0)
         for threshold in ("determinant", "frequentist"):
             with pytest.raises(errors.InvalidFeatures, match="units of the features"):
-                shortlist.catalog.names.find_algorithm("m-LinGapE").bind(problem, threshold)
+                shortlist.catalog.registry.find_algorithm("m-LinGapE").bind(problem, threshold)
 
 
 def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
@@ -345,9 +345,9 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         [make(algorithm="m-LinGapE"), make(budget=20)],
     ),
     (
-        make(algorithm="XY-halving"),
+        make(algorithm="pairs-in-doubt"),
         "pass budget=… to Study",
-        [make(algorithm="XY-halving", budget=20)],
+        [make(algorithm="pairs-in-doubt", budget=20)],
     ),
     (make(budget=1), "Pass at least budget=2", [make(budget=2)]),
     (

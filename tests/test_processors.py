@@ -56,12 +56,12 @@ def test_the_arms_of_an_audit_are_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", REGULAR)
 # Those that design plans. Gap-index algorithms call no library, and round alike everywhere.
-@pytest.mark.parametrize("algorithm", ["Guess-and-verify", "Phased", "XY-halving"])
+@pytest.mark.parametrize("algorithm", ["Guess-and-verify", "Phased", "pairs-in-doubt"])
 def test_a_study_asks_for_the_same_arms(name: str, algorithm: str) -> None:
     x = REGULAR[name]
     means = x @ np.linspace(0.1, 0.4, x.shape[1])
     settings: dict[str, Any] = {"algorithm": algorithm}
-    if algorithm == "XY-halving":
+    if algorithm == "pairs-in-doubt":
         settings = {"algorithm": algorithm, "budget": 120}
     asked = []
     for seed in range(3):

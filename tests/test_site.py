@@ -127,7 +127,7 @@ def test_the_site_asks_nothing_of_the_network(site: Path) -> None:
 @pytest.mark.slow
 def test_the_search_finds_pages_by_their_words(site: Path) -> None:
     index = json.loads((site / "search" / "search_index.json").read_text())
-    for word, page in {"sub-Gaussian": "noise.html", "XY-halving": "fixed-budget.html"}.items():
+    for word, page in {"sub-Gaussian": "noise.html", "OCBA-m": "fixed-budget.html"}.items():
         assert any(
             word in entry["text"] and entry["location"].startswith(page) for entry in index["docs"]
         )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.catalog.names import ALGORITHMS
+from shortlist.catalog.registry import ALGORITHMS
 from shortlist.errors import DamagedStorage
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform

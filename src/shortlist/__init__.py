@@ -10,19 +10,16 @@ from shortlist._version import __version__ as __version__
 if TYPE_CHECKING:
     from shortlist import data as data
     from shortlist import errors as errors
-    from shortlist import paper as paper
     from shortlist import plot as plot
     from shortlist import report as report
     from shortlist import repurposing as repurposing
     from shortlist import testing as testing
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
-    from shortlist.catalog.names import algorithms as algorithms
+    from shortlist.catalog.registry import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
-    from shortlist.plans.halving import XYHalving as XYHalving
     from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
-    from shortlist.plans.top_two import TopTwo as TopTwo
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
@@ -35,14 +32,11 @@ __all__ = [
     "MisLid",
     "PairsInDoubt",
     "Study",
-    "TopTwo",
-    "XYHalving",
     "algorithms",
     "compare",
     "data",
     "errors",
     "instances",
-    "paper",
     "plot",
     "report",
     "repurposing",
@@ -52,18 +46,16 @@ __all__ = [
 ]
 
 # Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
-_ROOMS = ("data", "errors", "paper", "plot", "report", "repurposing", "testing", "theory")
+_ROOMS = ("data", "errors", "plot", "report", "repurposing", "testing", "theory")
 _MODULES = {"instances": "shortlist.simulation.instances"}
 _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {
-    "algorithms": "shortlist.catalog.names",
+    "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
     "MisLid": "shortlist.plans.mislid.algorithm",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
-    "TopTwo": "shortlist.plans.top_two",
-    "XYHalving": "shortlist.plans.halving",
     "compare": "shortlist.simulation.comparison",
     "rule": "shortlist.rules.rule",
 }

@@ -22,7 +22,8 @@ from shortlist.errors import (
     unknown_among_many,
 )
 from shortlist.features import features_and_names
-from shortlist.noise import Noise, checked_number
+from shortlist.noise import Noise
+from shortlist.noise.noise import checked_number
 from shortlist.numerics.blockwise import (
     WHOLE,
     blocks,

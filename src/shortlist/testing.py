@@ -25,10 +25,12 @@ from uuid import uuid4
 import numpy as np
 
 from shortlist.arrays import Mask
-from shortlist.catalog.names import Algorithm, find_algorithm
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.problem import Problem
 from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
@@ -181,7 +183,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
 
     Parameters
     ----------
-    algorithm : str, GIFA, Planned, MisLid, PairsInDoubt, TopTwo or XYHalving
+    algorithm : str, GIFA, Planned, MisLid, or PairsInDoubt
         What ``Study`` and ``compare`` take.
     runs : int
         Simulated runs, of which errors are counted.
@@ -192,7 +194,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
     if isinstance(chosen, Planned):
         check_strategy(chosen.strategy)
     m = getattr(chosen, "only_m", None) or 2
-    bounded = getattr(chosen, "reward_range", None) is not None
+    bounded = not chosen.bind(Problem.of(FEATURES, m, sigma=1.0)).noise.uses_sigma
     _check_error_rate(chosen, _easy_instance(m, 0.3, bounded=bounded), runs, seed)
     _check_replay(chosen, _easy_instance(m, 1.0, bounded=bounded), seed)
 

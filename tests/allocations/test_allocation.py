@@ -15,7 +15,7 @@ import shortlist
 from pair_distances import STEADY, pieces
 from shortlist.allocations import allocation as allocations
 from shortlist.allocations import allocation as lazy
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.initialization import span, weakest_direction
 from shortlist.theory.lower_bound import optimal_allocation
@@ -275,4 +275,4 @@ def test_the_guarantee_is_stated() -> None:
     for name in TRACKING:
         bound = find_algorithm(name).bind(problem)
         assert bound.proven
-        assert bound.guarantee().startswith("Proven")
+        assert bound.claim.text.startswith("Proven")

@@ -97,7 +97,7 @@ def test_the_published_one_finds_one_arm_only() -> None:
 def test_the_guarantee_is_stated() -> None:
     instance = shortlist.instances.classic(K=4, m=1, omega=1.0)
     problem = instance.problem(0.05, 0.0)
-    from shortlist.catalog.names import find_algorithm
+    from shortlist.catalog.registry import find_algorithm
 
     assert find_algorithm("LinGame").bind(problem).proven
     assert not find_algorithm("LinGame (as published)").bind(problem).proven

@@ -12,7 +12,7 @@ import shortlist
 from paths import DOCS
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
 from shortlist.rules.initialization import each, span, weakest_direction
 from shortlist.rules.registry import RULES
@@ -34,7 +34,7 @@ def instance_for(name: str, sigma: float) -> Instance:
     problem = problem_for(name)
     means = problem.features @ [1.0, -0.5, 0.3]
     settings: dict[str, Any] = {"m": problem.m, "sigma": sigma}
-    if find_algorithm(name).bind(problem).reward_range is not None:
+    if not find_algorithm(name).bind(problem).noise.uses_sigma:
         chances = (means - means.min()) / (means.max() - means.min())
         settings = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
         return shortlist.instances.from_arrays(problem.features, means=chances, **settings)
@@ -65,7 +65,7 @@ class TestContract:
         published_ridge = "m-LinGapE" in name and "as published" in name
         heuristic = name == "LinGame (as published)"
         assert bound.proven == (not lagged and not published_ridge and not heuristic)
-        assert bound.guarantee().startswith("Proven" if bound.proven else "Heuristic")
+        assert bound.claim.text.startswith("Proven" if bound.proven else "Heuristic")
 
     @pytest.mark.slow
     def test_slack_stops_sooner(self, name: str) -> None:
@@ -290,8 +290,8 @@ def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_us
         for threshold in with_S:
             bound = algorithm.bind(problem, threshold)
             assert not bound.proven
-            assert "S bounds ‖θ‖ for the features" in bound.guarantee()
-            reasons = algorithm.bind(alone, threshold).why_heuristic
+            assert "S bounds ‖θ‖ for the features" in bound.claim.text
+            reasons = algorithm.bind(alone, threshold).claim.why_heuristic
             assert not any("S bounds" in reason for reason in reasons)
     assert find_algorithm("LUCB").bind(alone, "determinant").proven
 

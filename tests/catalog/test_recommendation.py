@@ -11,7 +11,7 @@ import pytest
 import shortlist
 from command_line import run as command
 from shortlist.catalog import recommendation
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -38,7 +38,7 @@ def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
         X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0, audit=False
     )
     assert study.bound.threshold.name == "pilot"
-    assert "'pilot'" in study.shortlist.guarantee
+    assert "'pilot'" in study.shortlist.guarantee.text
 
 
 def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:

@@ -130,7 +130,7 @@ def continued_screen() -> str:
     Path("plate.csv").write_text("\n".join([*lines[:3], *lines[4:]]))
     does("fail", "screen.toml", 2, "--reason", "empty")
     does("tell", "screen.toml", "plate.csv")
-    said = does("without-features", "screen.toml").stdout
+    said = does("continue", "screen.toml", "--without-features").stdout
     assert "5 results carried over and 1 failed trial, under the same numbers" in " ".join(
         said.split()
     )
@@ -170,7 +170,7 @@ def test_a_correction_says_how_to_correct_the_copy_and_that_line_works(screen: P
 def test_continuing_again_takes_later_corrections_over(screen: Path) -> None:
     name = continued_screen()
     does("correct", "screen.toml", 3, "--value", 2, "--reason", "a typo")
-    said = " ".join(does("without-features", "screen.toml").stdout.split())
+    said = " ".join(does("continue", "screen.toml", "--without-features").stdout.split())
     assert "5 results carried over (1 of them corrected)" in said
     assert shortlist.Study.load("screen.db", name).trials[3].value == 2.0
 
@@ -193,9 +193,13 @@ def test_a_rejected_study_says_it_once_and_then_where_it_went_on(screen: Path) -
             study.tell(arm=f"C{k % 20 + 1:02}", value=float((k % 20) % 7))
     said = " ".join(does("status", "screen.toml").stdout.split())
     assert said.count("contradict means that are linear in the features") == 1
-    for words in ("`shortlist without-features screen.toml`", "`shortlist verify", "If unsure"):
+    for words in (
+        "`shortlist continue screen.toml --without-features`",
+        "`shortlist verify",
+        "If unsure",
+    ):
         assert words in said
-    fails(run("ask", "screen.toml"), 4, "`shortlist without-features screen.toml`")
-    does("without-features", "screen.toml")
+    fails(run("ask", "screen.toml"), 4, "`shortlist continue screen.toml --without-features`")
+    does("continue", "screen.toml", "--without-features")
     line = '`shortlist ask screen.toml --study "screen, without features" -n 4`'
     fails(run("ask", "screen.toml", "-n", 4), 4, line)

@@ -323,7 +323,7 @@ def test_an_unknown_name_is_refused_before_anything_is_fetched(
 
 def test_without_pooch_the_extra_is_named(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(ImportError, match=r"pip install 'shortlist\[paper\]'"):
+    with pytest.raises(ImportError, match=r"pip install 'shortlist\[data\]'"):
         shortlist.data.path("tiny.csv")
 
 

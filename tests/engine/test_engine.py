@@ -11,7 +11,7 @@ import shortlist
 from shortlist.engine import settings
 from shortlist.engine.engine import Engine
 from shortlist.errors import InvalidSetting
-from shortlist.posterior.state import LAGGING, ROWS, WHOLE
+from shortlist.posterior.state import ROWS, WHOLE
 from shortlist.rules.rule import OWN, rule
 from shortlist.rules.thresholds import THRESHOLDS
 
@@ -54,7 +54,7 @@ def test_nothing_that_a_round_calls_by_address_is_missing(name: str, arms: int) 
             continue
         bound += 1
         pilot, levels = threshold == "pilot", threshold == "levels"
-        for layout in (WHOLE, ROWS, LAGGING):
+        for layout in (WHOLE, ROWS):
             given, routines = engine._settings[layout, True], engine._routines[layout]
             assert given.threshold is THRESHOLDS[threshold].rule
             assert (given.log_det is not None) == (pilot or levels)

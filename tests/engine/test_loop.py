@@ -23,7 +23,7 @@ import forks
 import shortlist
 from once import once
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.numerics.random import run_seeds, seed_stream
 from shortlist.posterior.posterior import Posterior
@@ -263,7 +263,8 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         hint = Hint(inside=lambda: arms_in(study.shortlist.names))
         if not study.done:
             trial = study.ask()
-            why = Reason.of(trial, study.problem)  # why() also looks at all results, each time
+            # why() also looks at all results, each time
+            why = Reason.of(trial, study.problem, study.aim)
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)

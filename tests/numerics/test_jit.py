@@ -169,10 +169,10 @@ def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch
 def test_the_stamp_is_the_same_at_every_start(tmp_path: Path) -> None:
     (tmp_path / "stamp.py").write_text(
         "from shortlist.engine.follow import follow\n"
-        "from shortlist.engine.many_arms.round import decide_lagging\n"
+        "from shortlist.engine.many_arms.round import decide_skipping\n"
         "from shortlist.numerics.cache import fingerprint\n"
         "from shortlist.allocations.allocation import allocate\n"
-        "print([fingerprint(each) for each in (follow, decide_lagging, allocate)])\n"
+        "print([fingerprint(each) for each in (follow, decide_skipping, allocate)])\n"
     )
     stamps = {run(tmp_path, "stamp.py", PYTHONHASHSEED=str(seed)) for seed in (1, 2)}
     assert len(stamps) == 1

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.engine import engine as engine_module
 from shortlist.numerics.random import run_seeds
 from shortlist.numerics.records import (

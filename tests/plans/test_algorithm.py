@@ -43,7 +43,7 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
     study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
     study.run(result, progress=False)
     assert study.evaluations == len(X)
-    assert study.shortlist.guarantee.startswith(
+    assert study.shortlist.guarantee.text.startswith(
         "Heuristic: no proof covers this answer, because on"
     )
     with pytest.raises(errors.InvalidSetting, match="pass the same algorithm="):
@@ -51,7 +51,7 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
     again = shortlist.Study.load(tmp_path / "study.db", algorithm=lazy)
     assert again.shortlist.names == study.shortlist.names
     extended = Planned(name="Lazy", extends="it is proven for two arms", **own)
-    words = extended.bind(INSTANCE.problem(0.05, 0.0)).guarantee()
+    words = extended.bind(INSTANCE.problem(0.05, 0.0)).claim.text
     assert words.startswith(
         "Extension without a theorem: it is proven for two arms. The intended claim is: no"
     )

@@ -10,12 +10,13 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.arrays import Reals
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import ArmEvidence, mixture_bounds
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.relation import Unrelated
 from shortlist.study.insight.history import history
 
 SIGMAS = np.array([0.6, 0.02, 0.3, 0.02, 0.6, 0.1, 0.02, 0.3])
@@ -160,7 +161,7 @@ def most_errors(worst: Reals, end: float) -> bool:
 def test_bounds_exclude_a_mean_in_at_most_delta_of_all_studies(name: str, noise: Reals) -> None:
     algorithm = find_algorithm(name)
     assert isinstance(algorithm, Planned)
-    features = np.eye(6) if algorithm.classical else LINEAR
+    features = np.eye(6) if algorithm.relation is Unrelated else LINEAR
     means = LINEAR @ np.array([1.5, 0.5])
     given = noise if algorithm.uses_noise else None
     problem = ReducedProblem(features, 2, 1.0, DELTA, 0.0, given)

@@ -16,7 +16,7 @@ import shortlist
 from paths import DOCS
 from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
-from shortlist.catalog.names import ALGORITHMS, find_algorithm
+from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
 from shortlist.plans.mislid.algorithm import MisLid
@@ -43,7 +43,7 @@ def flip(trial: Any) -> float:
 
 
 def is_bounded(name: str) -> bool:
-    return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).reward_range is not None
+    return not find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).noise.uses_sigma
 
 
 def results_for(name: str) -> Callable[[Any], float]:
@@ -139,7 +139,7 @@ class TestContract:
             answers.append(study)
         # In the order asked for, a larger batch only adds what was under way at the stop.
         assert len({frozenset(answer.shortlist.names) for answer in answers}) == 1
-        assert "Proven" in answers[1].shortlist.guarantee
+        assert "Proven" in answers[1].shortlist.guarantee.text
 
     def test_asking_for_many_is_asking_again_and_again(self, name: str) -> None:
         one, other = begin(name, sigma=3.0), begin(name, sigma=3.0)
@@ -289,7 +289,7 @@ class TestContract:
             assert figure.axes
             pyplot.close(figure)
         assert find_algorithm(name).name in methods(Analysis(study))
-        assert study.shortlist.guarantee.startswith("Proven")
+        assert study.shortlist.guarantee.text.startswith("Proven")
 
     def test_a_run_is_cut_where_it_is_told(self, name: str) -> None:
         noisy = COINS

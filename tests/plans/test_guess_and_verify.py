@@ -13,7 +13,7 @@ from scipy.stats import binom
 import shortlist
 from error_rates import shown_below
 from shortlist.arrays import Mask, Reals
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
 from shortlist.plans.guess_and_verify import GuessAndVerify, PairEvidence, squared_threshold, vote
@@ -282,8 +282,8 @@ def test_the_guarantee_names_what_is_assumed() -> None:
     linear = find_algorithm("Guess-and-verify").bind(problem)
     own = find_algorithm("Guess-and-verify (own results)").bind(problem)
     assert linear.proven
-    assert "linear in the features" in linear.guarantee()
+    assert "linear in the features" in linear.claim.text
     assert own.proven
-    assert "linear" not in own.guarantee()
+    assert "linear" not in own.claim.text
     with pytest.raises(InvalidSetting, match="uses its own bound"):
         find_algorithm("Guess-and-verify").bind(problem, "frequentist")

@@ -23,7 +23,6 @@ from shortlist.plans.guide import (
 )
 from shortlist.plans.means import OwnFit, OwnMeans
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.report.assumptions import assumptions
 
 DOSES = np.linspace(0.0, 1.0, 12)
 FEATURES = np.column_stack([np.ones(12), DOSES])
@@ -113,9 +112,9 @@ def test_a_curved_truth_is_found_whatever_the_model(model: Any) -> None:
     answer = study.run(result, progress=False)
     assert set(answer.names) == BEST
     assert answer.audited == 0
-    assert answer.guarantee.startswith("Proven")
-    assert "nothing is assumed about how the means depend on the features" in answer.guarantee
-    assert "linear" not in answer.guarantee
+    assert answer.guarantee.text.startswith("Proven")
+    assert "nothing is assumed about how the means depend on the features" in answer.guarantee.text
+    assert "linear" not in answer.guarantee.text
 
 
 @pytest.mark.slow
@@ -331,7 +330,7 @@ def test_a_linear_study_is_not_loaded_with_a_model(tmp_path: Path) -> None:
 
 def test_a_study_says_that_features_guide_and_prove_nothing() -> None:
     study = begin()
-    words = " ".join(str(each) for each in assumptions(study))
+    words = " ".join(str(each) for each in study.shortlist.guarantee.rests_on)
     assert "helped to guess, by least squares, and had no part in the verification" in words
     assert "not used" not in words
     found = {finding.name: finding for finding in study.health()}
@@ -342,8 +341,8 @@ def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
     study = begin(sigma="estimate per arm")
     while study.problem.noise.awaits_estimate:
         tell(study, 50)
-    assert study.bound.guide == "least squares"
-    words = " ".join(str(each) for each in assumptions(study))
+    assert study.bound.relation.guide == "least squares"
+    words = " ".join(str(each) for each in study.shortlist.guarantee.rests_on)
     assert "helped to guess, by least squares, and had no part in the verification" in words
 
 

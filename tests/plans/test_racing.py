@@ -19,7 +19,7 @@ from scipy.stats import binom
 import shortlist
 from bisection import highest_by_bisection
 from shortlist import errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
 from shortlist.plans.algorithm import Planned
@@ -41,7 +41,6 @@ from shortlist.plans.racing import (
 )
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.report.analysis import Analysis
-from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import cited, methods
 from shortlist.report.sections import specification
 from shortlist.simulation.instances import Instance
@@ -352,7 +351,7 @@ def test_errors_stay_below_delta(name: str, instance: Instance) -> None:
     assert improbability(frame, 0.1) > 0.01
     bound = find_algorithm(name).bind(instance.problem(0.1, 0.0))
     assert bound.proven
-    assert bound.guarantee().startswith("Proven: with probability at least 0.9, no arm of the")
+    assert bound.claim.text.startswith("Proven: with probability at least 0.9, no arm of the")
 
 
 class Careless(Interval):
@@ -464,10 +463,10 @@ def test_neither_sigma_nor_features_are_used(name: str) -> None:
     other.run(flip, progress=False)
     assert [t.arm for t in one.trials] == [t.arm for t in other.trials]
     assert one.table()["upper"].tolist() == other.table()["upper"].tolist()
-    words = one.shortlist.guarantee
+    words = one.shortlist.guarantee.text
     assert "provided the results lie in [0, 1]." in words
     assert "σ is not used" in words
-    assert "and σ was not used" in dict(assumptions(other))["Noise"]
+    assert "and σ was not used" in dict(other.shortlist.guarantee.rests_on)["Noise"]
     assert dict(specification(other))["Noise, σ"] == "40 (not used by this algorithm)"
     assert "results from 0 to 1" in methods(Analysis(other))
     assert "sub-Gaussian" not in methods(Analysis(other))
@@ -483,7 +482,7 @@ def test_a_range_that_was_told_must_fit_and_is_checked_too() -> None:
     for study in (plain, told):
         study.run(flip, progress=False)
     assert [t.arm for t in plain.trials] == [t.arm for t in told.trials]
-    assert "σ is not used" in told.shortlist.guarantee
+    assert "σ is not used" in told.shortlist.guarantee.text
     narrow = begin(sigma="bounded", reward_range=(0.2, 0.9))
     with pytest.raises(errors.InvalidInput, match=r"reward_range=\(0.2, 0.9\), got 0.95"):
         narrow.tell(arm="a", value=0.95)
@@ -515,8 +514,8 @@ def test_racing_uses_sigma_and_says_so() -> None:
     narrow, wide = begin("Racing", sigma=0.5), begin("Racing", sigma=1.0)
     for study in (narrow, wide):
         study.run(flip, progress=False)
-        assert "the noise is σ-sub-Gaussian." in study.shortlist.guarantee
-        assert f"σ = {study.problem.sigma:g}" in study.shortlist.guarantee
+        assert "the noise is σ-sub-Gaussian." in study.shortlist.guarantee.text
+        assert f"σ = {study.problem.sigma:g}" in study.shortlist.guarantee.text
     assert narrow.evaluations < wide.evaluations
 
 

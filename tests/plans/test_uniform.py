@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shortlist
 from planned import INSTANCE, X
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.plans.uniform import Uniform

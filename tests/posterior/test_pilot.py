@@ -219,4 +219,4 @@ def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -
     looked = past.frame["statistic"].notna()
     assert not looked.iloc[: study.posterior.aside].any()
     assert looked.iloc[-1]
-    assert "pilot" in study.shortlist.guarantee
+    assert "pilot" in study.shortlist.guarantee.text

@@ -38,7 +38,7 @@ def test_methods_hold_the_numbers() -> None:
         "Of 150 evaluations, 100 were set beforehand (initial pulls), 50 were chosen in view of",
         f"After {study.evaluations} evaluations the study had not stopped",
         "Failed: 3; cancelled: 0; no value was made up",
-        study.shortlist.guarantee,
+        study.shortlist.guarantee.text,
         f"shortlist {shortlist.__version__}",
         study.fingerprint,
         ", ".join(study.shortlist.names),

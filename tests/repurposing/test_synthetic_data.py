@@ -54,7 +54,7 @@ def test_studies_find_what_was_planted(seed: int) -> None:
     study = screen.study(3, epsilon=0.15)
     answer = study.run(screen.objective, progress=False)
     assert answer.final
-    assert answer.guarantee.startswith(("Proven", "In doubt"))
+    assert answer.guarantee.text.startswith(("Proven", "In doubt"))
     assert set(answer.names) == planted(data)
     hits = data.labels > 0
     assert hit_rate(study.table().set_index("name")["mean"], hits, 3) == 1.0

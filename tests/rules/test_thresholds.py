@@ -84,7 +84,7 @@ def test_features_and_shrunk_means_are_not_covered() -> None:
     linear = shortlist.GIFA(threshold="two_arms_mixture")
     bound = linear.bind(shortlist.instances.classic(3, 1, 0.5).problem(0.05, 0.0))
     assert not bound.proven
-    assert "does not cover a linear model" in bound.guarantee()
+    assert "does not cover a linear model" in bound.claim.text
 
 
 def test_a_study_stored_with_two_arms_keeps_it(tmp_path: Path) -> None:

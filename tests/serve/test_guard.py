@@ -67,11 +67,11 @@ def test_json_is_not_given_to_the_holder_of_the_page_s_address(client: Client) -
 def test_a_host_of_another_name_is_refused(client: Client, host: str) -> None:
     for path in (f"/{TOKEN}/", "/api/status"):
         reply = client.http.get(path, headers={**BEARER, "Host": host})
-        assert reply.status_code == 403
-        assert "--allow" in reply.json()["error"]
+        assert reply.status_code == 400
+        assert "trees" not in reply.text
 
 
-@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8765"])
+@pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "127.0.0.1:8765", "[::1]:8765"])
 def test_its_own_names_are_taken_with_any_port(client: Client, host: str) -> None:
     assert client.http.get(f"/{TOKEN}/", headers={"Host": host}).status_code == 200
 
@@ -153,6 +153,6 @@ def test_a_token_of_another_study_opens_nothing(tmp_path: Path, client: Client) 
 
     from starlette.testclient import TestClient
 
-    other = TestClient(Guard(never, "another-token-altogether", ["testserver"]))
+    other = TestClient(Guard(never, "another-token-altogether"))
     assert other.get(f"/{TOKEN}/").status_code == 403
     assert other.get("/api/x", headers=BEARER).status_code == 401

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 import shortlist
 from budgets import begin, result
-from shortlist.plans.halving import XYHalvingStrategy
+from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.budget import estimated_error, share_of_wrong
 
@@ -25,7 +25,7 @@ def play(
     m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 60))
     features = generator.standard_normal((K, N))
     means = features @ generator.standard_normal(N)
-    strategy = XYHalvingStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
+    strategy = PairsInDoubtStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
         strategy.decide(strategy.plan * means + noise, 0)
@@ -100,11 +100,13 @@ def test_drawing_only_the_arms_near_the_boundary_changes_nothing(
 
 def test_the_words_say_what_it_is() -> None:
     study = begin()
-    assert study.shortlist.guarantee.startswith("Not final: 0 of 40 results. No guarantee: with a ")
+    assert study.shortlist.guarantee.text.startswith(
+        "Not final: 0 of 40 results. No guarantee: with a "
+    )
     assert study.shortlist.error is None
     assert estimated_error(study) is None
     study.run(result, progress=False)
-    words = study.shortlist.guarantee
+    words = study.shortlist.guarantee.text
     assert words.startswith("No guarantee: with a fixed budget the study ends after 40 evaluations")
     assert "It is an estimate, not a bound" in words
     assert "extension without a theorem" in words
@@ -115,5 +117,5 @@ def test_the_words_say_what_it_is() -> None:
     assert study.shortlist.error == estimated_error(study)
     classical = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=1.0, budget=9, epsilon=0.5)
     classical.run(lambda trial: float(trial.arm), progress=False)
-    assert "linear" not in classical.shortlist.guarantee
-    assert "below the mean of rank 1 minus ε = 0.5" in classical.shortlist.guarantee
+    assert "linear" not in classical.shortlist.guarantee.text
+    assert "below the mean of rank 1 minus ε = 0.5" in classical.shortlist.guarantee.text

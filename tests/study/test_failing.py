@@ -131,7 +131,7 @@ def test_another_arm_may_do_in_its_place() -> None:
     assert failed(study, bad) == FAILURES_IN_A_ROW + len(audits)
     sentence = dict(conditions(study))["Failures"]
     assert f"no more evaluations were asked for of {NAMES[bad]!r}" in sentence
-    assert sentence in study.shortlist.guarantee
+    assert sentence in study.shortlist.guarantee.text
 
 
 def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
@@ -169,7 +169,7 @@ def test_an_arm_that_fails_twice_and_then_works() -> None:
     assert study.done
     assert failed(study) == FAILURES_IN_A_ROW - 1
     assert not study.set_aside
-    assert "no more evaluations" not in study.shortlist.guarantee
+    assert "no more evaluations" not in study.shortlist.guarantee.text
 
 
 @pytest.mark.parametrize("kind", ["auto with features", "LUCB", "guide"])
@@ -186,7 +186,7 @@ def test_a_told_result_has_it_asked_for_again(kind: str) -> None:
     run(study, objective)
     assert study.done
     assert failed(study, bad) == FAILURES_IN_A_ROW
-    assert "no more evaluations" not in study.shortlist.guarantee
+    assert "no more evaluations" not in study.shortlist.guarantee.text
 
 
 def test_only_failures_in_a_row_count() -> None:

@@ -11,7 +11,7 @@ import pytest
 import samples
 import shortlist
 from error_rates import shown_below
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.simulation.instances import Instance
 
 DELTA = 0.05

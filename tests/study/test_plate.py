@@ -300,7 +300,7 @@ def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: P
     does("new", "other.toml")
     assert asked("tell", "other.toml", "trials.csv")["taken"] == [0, 1]
     assert asked("tell", "other.toml", "trials.csv")["known"] == [0, 1]
-    # As an earlier version exported it: without the mark of its study.
+    # As somebody may have cut it: without the mark of its study.
     pd.read_csv("trials.csv").drop(columns="study").to_csv("old.csv", index=False)
     assert asked("tell", "screen.toml", "old.csv")["known"] == [0, 1]
     # What the file of the one study has told, its results carried over do not tell again.
@@ -313,8 +313,8 @@ def test_a_file_told_before_a_continuation_is_known_after_it(screen: Path) -> No
     Path("copy.csv").write_text("arm,value\nC01,0.5\nC02,0.25\n")
     does("tell", "screen.toml", "r.csv")
     does("export", "screen.toml", "--out", "trials.csv")
-    does("without-features", "screen.toml", "--name", "free")
-    does("without-features", "screen.toml", "--name", "free")
+    does("continue", "screen.toml", "--without-features", "--name", "free")
+    does("continue", "screen.toml", "--without-features", "--name", "free")
     for file in ("r.csv", "trials.csv"):
         report = asked("tell", "screen.toml", file, "--study", "free")
         assert (report["taken"], report["known"]) == ([], [0, 1])

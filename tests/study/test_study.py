@@ -60,10 +60,10 @@ def test_ask_tell_to_the_stop() -> None:
 
 def test_the_answer_states_its_guarantee() -> None:
     s = study(epsilon=0.01, delta=0.1, S=1.5)
-    assert s.shortlist.guarantee.startswith("No guarantee yet")
+    assert s.shortlist.guarantee.text.startswith("No guarantee yet")
     assert s.shortlist.names == ()
     s.run(noisy(), progress=False)
-    words = s.shortlist.guarantee
+    words = s.shortlist.guarantee.text
     for piece in (
         "Proven",
         "0.9",
@@ -81,8 +81,10 @@ def test_the_answer_states_its_guarantee() -> None:
 def test_a_heuristic_threshold_is_called_heuristic() -> None:
     s = study(threshold="heuristic")
     s.run(noisy(), progress=False)
-    assert s.shortlist.guarantee.startswith("Heuristic: no proof covers this answer, because the")
-    assert "Proven" not in s.shortlist.guarantee
+    assert s.shortlist.guarantee.text.startswith(
+        "Heuristic: no proof covers this answer, because the"
+    )
+    assert "Proven" not in s.shortlist.guarantee.text
 
 
 def test_table() -> None:
@@ -256,7 +258,7 @@ def test_arms_alone_are_a_classical_bandit() -> None:
     s = shortlist.Study(arms=NAMES, m=1, sigma=0.1, algorithm="LUCB", seed=0)
     assert s.run(lambda trial: MEANS[trial.arm], progress=False).names == ("ash",)
     np.testing.assert_allclose(s.posterior.variances, 1.0 / s.posterior.pulls)
-    assert s.shortlist.guarantee.startswith("Proven")
+    assert s.shortlist.guarantee.text.startswith("Proven")
 
 
 def test_the_progress_line_shows_evaluations_statistic_and_shortlist() -> None:
@@ -286,16 +288,16 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     s.tell(first, evaluate(first))
     s.tell(arm="ash", value=1.0)
     s.run(evaluate, progress=False)
-    words = s.shortlist.guarantee
+    words = s.shortlist.guarantee.text
     assert words.startswith("Proven")
     assert "Failed or cancelled: 1" in words
     assert "the time an evaluation takes does not depend on its value" in words
     assert "told without having been asked for: 1" in words
     plain = study()
     plain.run(noisy(), progress=False)
-    words = plain.shortlist.guarantee
-    assert words.startswith(plain.bound.guarantee())
-    assert words.removeprefix(plain.bound.guarantee()).startswith(
+    words = plain.shortlist.guarantee.text
+    assert words.startswith(plain.bound.claim.text)
+    assert words.removeprefix(plain.bound.claim.text).startswith(
         " That the means are linear in the features was tested by"
     )
 
@@ -496,7 +498,7 @@ def carried(storage: Path | None = None) -> tuple[shortlist.Study, shortlist.Stu
         old.tell(trial, 0.5 + trial.number)
     old.fail(trials[1], "the well was empty")
     old.correct(2, 0.25, reason="mistyped")
-    return old, old.without_features()
+    return old, old.continued(features=None)
 
 
 def test_carried_trials_keep_their_numbers_failures_and_corrections() -> None:
@@ -561,8 +563,8 @@ def continued(storage: Path | None) -> tuple[shortlist.Study, ...]:
     first = study(storage=storage, name="first")
     first.tell(first.ask(), 0.5)
     first.tell(arm="beech", value=0.25, key="r.csv, row 1")
-    second = first.without_features()
-    return first, second, second.with_misspecification(0.1)
+    second = first.continued(features=None)
+    return first, second, second.continued(delta=0.01)
 
 
 @pytest.mark.parametrize("is_stored", [False, True])
@@ -624,7 +626,8 @@ def test_results_that_come_home_count_once() -> None:
     first = study(name="first")
     first.tell(arm="beech", value=0.25)
     first.tell(first.ask(), 0.5)
-    for there in (first.without_features(), first.without_features().with_misspecification(0.1)):
+    free = first.continued(features=None)
+    for there in (free, free.continued(delta=0.01)):
         there.tell(arm="doum", value=0.125)
         there.correct(0, 0.375, reason="mistyped")
     assert len(first.carry_over(there)) == 3
@@ -669,9 +672,9 @@ def made_again(old: shortlist.Study) -> shortlist.Study:
 
 
 CONTINUED: dict[str, Callable[[shortlist.Study], shortlist.Study]] = {
-    "without features": shortlist.Study.without_features,
-    "features as a guide": shortlist.Study.with_features_as_guide,
-    "within 0.1 of linear": lambda old: old.with_misspecification(0.1),
+    "without features": lambda old: old.continued(features=None),
+    "another epsilon": lambda old: old.continued(epsilon=0.1),
+    "another delta": lambda old: old.continued(delta=0.01),
     "the same settings": made_again,
 }
 

@@ -17,7 +17,7 @@ from error_rates import shown_below
 from served import client_of
 from shortlist import Study, errors
 from shortlist.engine.follow import VERIFY
-from shortlist.study.guarantee import assurance
+from shortlist.study.guarantee import guarantee_of
 from shortlist.study.verification import cannot_verify, expected_evaluations, price_of_proof
 
 RNG = np.random.default_rng(5)
@@ -53,22 +53,25 @@ def is_right(study: Study, means: Any, epsilon: float = 0.1) -> bool:
 def test_the_first_word_says_what_is_assumed() -> None:
     study = begin()
     first = stop(study)
-    assert first.guarantee.startswith("Proven if the means are linear in the features: with")
-    assert assurance(study)[:2] == ("Proven if linear", "plain")
-    assert "smaller departures, which can make the list wrong, were not excluded" in first.guarantee
-    assert price_of_proof(study) in first.guarantee
+    assert first.guarantee.text.startswith("Proven if the means are linear in the features: with")
+    assert (guarantee_of(study).badge, guarantee_of(study).level) == ("Proven if linear", "plain")
+    assert (
+        "smaller departures, which can make the list wrong, were not excluded"
+        in first.guarantee.text
+    )
+    assert price_of_proof(study) in first.guarantee.text
     study.verify()
     assert (study.done, study.stage, study.shortlist.final) == (False, "verification", False)
-    assert study.shortlist.guarantee.startswith("No guarantee yet")
+    assert study.shortlist.guarantee.text.startswith("No guarantee yet")
     second = stop(study)
     assert second.final
-    assert second.guarantee.startswith("Proven: with probability at least 0.95")
-    assert "linear" not in second.guarantee
-    assert "nothing is assumed about how the means depend on the features" in second.guarantee
-    assert assurance(study)[:2] == ("Proven", "good")
+    assert second.guarantee.text.startswith("Proven: with probability at least 0.95")
+    assert "linear" not in second.guarantee.text
+    assert "nothing is assumed about how the means depend on the features" in second.guarantee.text
+    assert (guarantee_of(study).badge, guarantee_of(study).level) == ("Proven", "good")
     assert second.evaluations == study.evaluations > first.evaluations
     assert is_right(study, LINE)
-    assert "study.verify()" not in second.guarantee
+    assert "study.verify()" not in second.guarantee.text
 
 
 def test_the_audit_is_told_beside_the_span_and_the_gap() -> None:
@@ -77,7 +80,7 @@ def test_the_audit_is_told_beside_the_span_and_the_gap() -> None:
     means = study.table()["mean"].sort_values(ascending=False).to_numpy()
     span, gap = means[0] - means[-1], means[2] - means[3]
     words = f"the estimated means span {span:.2g} and ranks 3 and 4 are {gap:.2g} apart"
-    assert words in answer.guarantee
+    assert words in answer.guarantee.text
 
 
 def test_a_hint_against_linearity_is_part_of_the_guarantee() -> None:
@@ -89,7 +92,7 @@ def test_a_hint_against_linearity_is_part_of_the_guarantee() -> None:
         if fit.level == "note" and study.done:
             said += 1
             assert "a little off a linear model" in fit.words
-            assert fit.words in study.shortlist.guarantee
+            assert fit.words in study.shortlist.guarantee.text
     assert said
 
 
@@ -105,11 +108,11 @@ def test_a_wrong_list_is_not_verified() -> None:
             stop(study, BENT)
             if study.done:
                 wrong_first.append(not is_right(study, BENT, 0.2))
-                assert assurance(study).badge != "Proven"
+                assert guarantee_of(study).badge != "Proven"
             study.verify()
             stop(study, BENT)
             assert study.done
-            assert assurance(study).badge == "Proven"
+            assert guarantee_of(study).badge == "Proven"
             errors_found += not is_right(study, BENT, 0.2)
         return errors_found
 
@@ -126,7 +129,7 @@ def test_after_a_rejection_it_goes_on() -> None:
     assert study.audit.rejection is None
     stop(study, 10.0 * BENT)
     assert study.done
-    assert study.shortlist.guarantee.startswith("Proven:")
+    assert study.shortlist.guarantee.text.startswith("Proven:")
     assert is_right(study, 10.0 * BENT, 0.2)
 
 
@@ -151,11 +154,11 @@ def test_whatever_found_the_list_it_is_verified_without_features(given: dict[str
     study = begin(**given)
     stop(study)
     assert study.done
-    assert assurance(study).badge != "Proven"
+    assert guarantee_of(study).badge != "Proven"
     study.verify()
     stop(study)
     assert study.done
-    assert assurance(study).badge == "Proven"
+    assert guarantee_of(study).badge == "Proven"
     best = -LINE if study.problem.minimizes else LINE
     assert is_right(study, best)
 
@@ -171,7 +174,7 @@ def test_bounded_results() -> None:
     study.run(coin, progress=False)
     study.verify()
     answer = study.run(coin, progress=False)
-    assert answer.guarantee.startswith("Proven:")
+    assert answer.guarantee.text.startswith("Proven:")
 
 
 @pytest.mark.parametrize(
@@ -228,7 +231,7 @@ def test_features_that_cannot_express_a_constant() -> None:
         stop(study, means)
         study.verify()
         stop(study, means)
-        assert study.shortlist.guarantee.startswith("Proven:")
+        assert study.shortlist.guarantee.text.startswith("Proven:")
         assert is_right(study, means)
 
 
@@ -261,7 +264,7 @@ def test_open_trials_may_be_told_later() -> None:
     stop(study)
     assert study.done
     assert is_right(study, LINE)
-    assert "Open when the verification began, and told later: 5." in study.shortlist.guarantee
+    assert "Open when the verification began, and told later: 5." in study.shortlist.guarantee.text
 
 
 def test_a_correction_takes_all_results_in_again() -> None:

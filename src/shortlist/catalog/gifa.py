@@ -12,14 +12,16 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
-from shortlist.engine.many_arms.state import GRAM_LIMIT
+from shortlist.engine.many_arms.memory import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.noise import rounds_for
 from shortlist.numerics.blockwise import squared_norms
 from shortlist.problem import Problem
+from shortlist.references import PAPER, Work
+from shortlist.relation import Linear, Unrelated, relation_on
 from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
 from shortlist.rules.rule import Rule
@@ -32,10 +34,15 @@ from shortlist.rules.thresholds import (
 )
 
 ELIMINATION = " with elimination"  # ends a name
+KINDS = {  # of rules, in the words of the paper
+    **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
+    **{"stopping": "stop", "indices": "indices"},
+}
+STOPS = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GIFA:
+class GIFA(Algorithm):
     """A gap-index focused algorithm (Algorithm 1), composed of rules.
 
     Parameters
@@ -62,6 +69,8 @@ class GIFA:
         The only m it is defined for.
     name, summary : str
         For tables.
+    works : tuple of str or Work
+        What to cite, the work that introduced it first.
 
     Examples
     --------
@@ -88,6 +97,7 @@ class GIFA:
     only_m: int | None = None
     name: str = ""
     summary: str = ""
+    works: tuple[str | Work, ...] = (PAPER,)
 
     def __post_init__(self) -> None:
         for kind in RULES:
@@ -112,6 +122,39 @@ class GIFA:
             composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
             memory = ELIMINATION if self.elimination else ""
             object.__setattr__(self, "name", f"GIFA({composed}){memory}")
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Names and numbers from which it is made again; ``OWN`` stands for code."""
+        ridge = self.regularization
+        return {
+            "name": self.name,
+            **{
+                kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
+                for kind, rule in self.rules.items()
+            },
+            "threshold": threshold_name(self.threshold),
+            "allocation": self.allocation,
+            "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
+            "initialization": self.initialization,
+            "elimination": self.elimination,
+            "classical": self.classical,
+            "only_m": self.only_m,
+        }
+
+    def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Algorithm, Any]:
+        """The algorithm and the threshold on a problem, with ``"auto"`` replaced by the choice."""
+        if threshold == AUTO:
+            return self, self.chosen_threshold(problem, threshold).name
+        if self.threshold == AUTO:
+            return replace(self, threshold=self.chosen_threshold(problem)), threshold
+        return self, threshold
+
+    @property
+    def method(self) -> str:
+        """What was used, with the rules in the words of the paper."""
+        rules = [f"{words}: {_written(self.rules[kind].name)}" for kind, words in KINDS.items()]
+        return f"The algorithm was {self.name} ({self.credit}; {', '.join(rules)})."
 
     @property
     def rules(self) -> Mapping[str, Rule]:
@@ -185,8 +228,18 @@ class GIFA:
             self._unproven_rules(),
             partial(self.bind, threshold=chosen, designs=designs),
         )
+        relation = relation_on(problem, Unrelated if self.classical else Linear)
         return AlgorithmOnProblem(
-            self.name, problem, chosen, setting, engine, reasons, rebind=rebind
+            self.name,
+            problem,
+            chosen,
+            setting,
+            relation,
+            engine,
+            reasons,
+            rebind=rebind,
+            method=self.method,
+            cited=tuple(self.cited),
         )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
@@ -253,8 +306,6 @@ class GIFA:
 
     def _initial(self, problem: Problem, chosen: Threshold, features: Reals) -> Integers:
         """The initial pulls, in order."""
-        if problem.noise.kind == "estimate per arm":
-            return np.tile(np.arange(problem.arms), problem.noise.degrees + 1)
         shown = in_units(features, problem.relative_noise)
         first = self.initialization
         if first == "auto":
@@ -264,10 +315,9 @@ class GIFA:
         else:
             initial = INITIALIZATIONS[first](shown)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
-        if problem.noise.kind == "estimate":
-            initial = initial if len(initial) else auto(shown)
-            rounds = max(rounds, rounds_for(problem.noise.degrees, initial))
-        return np.tile(initial, rounds)
+        if problem.noise.needs_replicates and not len(initial):
+            initial = auto(shown)
+        return problem.noise.initial_pulls(initial, rounds, problem.arms)
 
     def _spanning(self, problem: Problem, features: Reals) -> Integers:
         """Arms that span the features, well spread in the basis used; mostly computed before."""
@@ -300,6 +350,17 @@ def _is_own(one: Rule) -> bool:
     return known is None or known.py_func is not one.py_func
 
 
+def _written(rule: str) -> str:
+    """The name of a rule in a sentence."""
+    return STOPS.get(rule, rule.replace("_", " "))
+
+
+def threshold_name(threshold: Any) -> str:
+    """The name of a threshold as it is stored: ``OWN`` for one of the user's."""
+    found = find_threshold(threshold)
+    return found.name if THRESHOLDS.get(found.name) is found else OWN
+
+
 class TableOneRow(NamedTuple):
     """A row of Table 1; the name without a selection rule means the first one."""
 
@@ -311,26 +372,27 @@ class TableOneRow(NamedTuple):
     indices: str
     classical: bool
     only_m: int | None
+    work: str  # a key of works.toml
     about: str
 
 
 # fmt: off
 TABLE_1 = (
     TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
-        True, None, "Kalyanakrishnan et al. 2012; no features"),
+        True, None, "kalyanakrishnan", "Kalyanakrishnan et al. 2012; no features"),
     TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
-        True, None, "Gabillon et al. 2012; no features"),
+        True, None, "gabillon", "Gabillon et al. 2012; no features"),
     TableOneRow("LinGapE", "top_means", "largest_gap", ("greedy", "optimized"), "lucb", "paired",
-        False, 1, "Xu et al. 2018; the best arm only (m = 1)"),
+        False, 1, "xu", "Xu et al. 2018; the best arm only (m = 1)"),
     TableOneRow("m-LinGapE", "top_means", "largest_gap", ("greedy", "optimized", "largest_variance"),
-        "lucb", "paired", False, None, "Réda et al. 2021; LinGapE for any m"),
+        "lucb", "paired", False, None, PAPER, "Réda et al. 2021; LinGapE for any m"),
     TableOneRow("LinGIFA", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "ugape", "paired",
-        False, None, "Réda et al. 2021; all in terms of gap indices"),
+        False, None, PAPER, "Réda et al. 2021; all in terms of gap indices"),
     # Not greedy: it shrinks the pair's width and may leave each arm's own, which then never stops.
     TableOneRow("LinGIFA (individual)", "smallest_gap", "mth_gap", ("largest_variance",), "ugape",
-        "individual", False, None, "LinGIFA with each arm bounded alone"),
+        "individual", False, None, PAPER, "LinGIFA with each arm bounded alone"),
     TableOneRow("LinGIFA (tau LUCB)", "smallest_gap", "mth_gap", ("greedy", "largest_variance"), "lucb",
-        "paired", False, None, "LinGIFA with the stop of LUCB"),
+        "paired", False, None, PAPER, "LinGIFA with the stop of LUCB"),
 )
 # fmt: on
 
@@ -353,6 +415,7 @@ def _as_table_1(row: TableOneRow, selection_rule: str) -> GIFA:
         only_m=row.only_m,
         name=row.algorithm if default else f"{row.algorithm} {words(selection_rule)}",
         summary=f"{row.about}; pulls by {words(selection_rule)}",
+        works=(row.work,),
     )
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from shortlist.catalog.gifa import GIFA
-from shortlist.catalog.names import ALGORITHMS, WITH_BUDGET, Algorithm, find_algorithm
+from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.designs.direction import Designs
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.order import largest_first
-from shortlist.plans.budget import Budgeted
 from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guide import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
@@ -43,7 +42,7 @@ def recommended(problem: Problem) -> Algorithm:
     """
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
-    one_sigma = not problem.noise.is_estimated and problem.relative_noise.min() == 1.0
+    one_sigma = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
     if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
         return ALGORITHMS["Phased"]
     if not arms_tell_of_others(problem):
@@ -103,13 +102,8 @@ def resolve_choice(
         given = threshold is not None and not is_auto(threshold)
         choice = "m-LinGapE" if given else recommended(problem)
     algorithm = find_algorithm(choice)
-    if not isinstance(algorithm, GIFA):  # its bound is its own
-        return choice, None if is_auto(threshold) else threshold
-    if is_auto(threshold):
-        return choice, algorithm.chosen_threshold(problem, threshold).name
-    if is_auto(algorithm.threshold):
-        return replace(algorithm, threshold=algorithm.chosen_threshold(problem)), threshold
-    return choice, threshold
+    resolved, threshold = algorithm.with_threshold(problem, threshold)
+    return choice if resolved is algorithm else resolved, threshold
 
 
 def algorithm_for_trust(
@@ -173,9 +167,9 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     own = PairsInDoubt(budget=budget)  # type: ignore[arg-type]  # it is checked there
     if choice is None or is_auto(choice):
         return own
-    if isinstance(choice, str) and choice in WITH_BUDGET:
-        return WITH_BUDGET[choice](budget=own.budget)
-    if isinstance(choice, Budgeted):
+    if choice in (PairsInDoubt.__name__, own.name):
+        return own
+    if isinstance(choice, PairsInDoubt):
         if choice.budget == own.budget:
             return choice
         raise InvalidSetting(
@@ -185,7 +179,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
     name = find_algorithm(choice).name
     raise InvalidSetting(
         f"budget = {budget} and algorithm = {name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {', '.join(WITH_BUDGET)} work on a budget. Leave out one of "
+        f"certain enough, and only {own.name} works on a budget. Leave out one of "
         "the two."
     )
 

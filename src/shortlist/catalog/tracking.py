@@ -28,6 +28,7 @@ LINGAME = GIFA(
     selection="tracking",
     allocation="game",
     name="LinGame",
+    works=("degenne",),
     summary="Degenne et al. 2020 for any m; pulls by a game; the stop is proven; ε > 0 is a relaxation",
 )
 # The statistic without its 1/σ² is as good as a threshold with 1/σ.
@@ -55,6 +56,7 @@ FWS = GIFA(
     selection="tracking",
     allocation="frank_wolfe",
     name="FWS",
+    works=("wang",),
     summary="Wang et al. 2021 for any m; pulls by Frank–Wolfe steps; the stop is proven; ε > 0 is a relaxation",
 )
 
@@ -66,6 +68,7 @@ LAZY = GIFA(
     selection="tracking",
     allocation="lazy",
     name="lazy track-and-stop",
+    works=("jedra",),
     summary="Jedra and Proutière 2020 for any m; pulls by w*; the stop is proven; ε > 0 is a relaxation",
 )
 
@@ -83,6 +86,7 @@ def eliminating(algorithm: GIFA) -> GIFA:
         elimination=True,
         name=algorithm.name + ELIMINATION,
         summary=f"Tirinzoni and Degenne 2022: {algorithm.name}, every bound remembered",
+        works=(*algorithm.works, "tirinzoni"),
     )
 
 

@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
 from shortlist.advice import in_shell
-from shortlist.cli import export, lower_bound, new, paper, repurpose, serve, studies, trials
+from shortlist.cli import data, export, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.errors import (
     ArmSetAside,
@@ -29,7 +29,6 @@ from shortlist.errors import (
     StudyMismatch,
     StudyNotFound,
     StudyStopped,
-    unknown_name,
 )
 
 USAGE, NO_DATA, STOPPED, STORAGE, OUTPUT, INTERRUPTED = 2, 3, 4, 5, 6, 130
@@ -94,7 +93,6 @@ app = typer.Typer(
     name="shortlist",
     cls=Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # an unexpected failure is a bug: show it as Python does
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -105,9 +103,7 @@ $ shortlist tell screen.toml plate.csv             # so on until it stops
 $ shortlist status screen.toml
 
 [bold]Examples[/bold]
-$ shortlist bound --features X.csv --theta theta.csv -m 5 --sigma 0.5
 $ shortlist repurpose --synthetic
-$ shortlist reproduce figure-1a --runs 500 --workers 2
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
@@ -136,10 +132,8 @@ def shortlist(
 
 def algorithms() -> None:
     """List the algorithms, with a line on each."""
-    from shortlist.catalog.names import WITH_BUDGET
-    from shortlist.catalog.names import algorithms as catalog
-    from shortlist.plans.guide import Guided
-    from shortlist.plans.mislid.algorithm import MisLid
+    from shortlist.catalog.registry import NEEDING
+    from shortlist.catalog.registry import algorithms as catalog
 
     known = catalog()
     published = [name for name in known if name.endswith("(as published)")]
@@ -147,13 +141,9 @@ def algorithms() -> None:
     width = max(map(len, plain))
     for name in plain:
         say(f"{name:{width}}  {known[name]}")
-    say("\nWith a known distance c from linear, by misspecification in a screen.toml:")
-    say(f"{MisLid.__name__:{width}}  {MisLid.summary}")
-    say('\nWith features used only as a guide (trust = "guide" in a screen.toml):')
-    say(f"{Guided.__name__:{width}}  {Guided.summary}")
-    say("\nWith a fixed budget in place of a guarantee (budget = …); the first is the default:")
-    for name, each in WITH_BUDGET.items():
-        say(f"{name:{width}}  {each.summary}")
+    for name, kind in NEEDING.items():
+        say(f"\n{kind.needs.heading}:" if kind.needs else "")
+        say(f"{name:{width}}  {kind.summary}")
     say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)
@@ -190,36 +180,10 @@ def compile_all(
             say(f"{kind}: compiled")
 
 
-COMPLETION_EXAMPLES = """[bold]Examples[/bold]
-$ eval "$(shortlist completion bash)"     # for this shell; in ~/.bashrc for all
-$ eval "$(shortlist completion zsh)"      # in ~/.zshrc, after compinit
-$ shortlist completion fish > ~/.config/fish/completions/shortlist.fish"""
-COMPLETE = "_SHORTLIST_COMPLETE"  # set by the shell that wants to know what may come next
-
-
-def completion(
-    shell: Annotated[str, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
-) -> None:
-    """Print a script that lets a shell complete commands and options."""
-    if shell not in SHELLS:
-        raise unknown_name("shell", shell, SHELLS)
-    from typer.completion import shell_complete
-
-    _know_shells()
-    shell_complete(typer.main.get_command(app), {}, "shortlist", COMPLETE, f"source_{shell}")
-
-
-def _know_shells() -> None:
-    from typer.completion import get_completion_inspect_parameters
-
-    get_completion_inspect_parameters()  # Typer makes its shells known here
-
-
 ALGORITHMS_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist algorithms
 $ shortlist algorithms | grep Phased"""
 
-SHELLS = ("bash", "zsh", "fish")
 LAB, LOOK_UP, PAPER, MACHINE = "Lab", "Look up", "The paper", "This machine"
 for name, panel, command, examples in (
     ("new", LAB, new.new, new.EXAMPLES),
@@ -230,9 +194,7 @@ for name, panel, command, examples in (
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
-    ("without-features", LAB, studies.without_features, studies.CONTINUING_EXAMPLES),
-    ("with-features-as-guide", LAB, studies.with_features_as_guide, studies.CONTINUING_EXAMPLES),
-    ("with-misspecification", LAB, studies.with_misspecification, studies.CONTINUING_EXAMPLES),
+    ("continue", LAB, studies.continue_study, studies.CONTINUE_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
     ("why", LAB, trials.why, trials.WHY_EXAMPLES),
     ("list", LAB, studies.list_studies, studies.LIST_EXAMPLES),
@@ -240,16 +202,13 @@ for name, panel, command, examples in (
     ("report", LAB, export.report, export.REPORT_EXAMPLES),
     ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
-    ("bound", LOOK_UP, lower_bound.bound, lower_bound.EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),
-    ("reproduce", PAPER, paper.reproduce, paper.REPRODUCE_EXAMPLES),
     ("compile", MACHINE, compile_all, COMPILE_EXAMPLES),
-    ("completion", MACHINE, completion, COMPLETION_EXAMPLES),
 ):
     app.command(name, cls=Command, rich_help_panel=panel, epilog=examples)(command)
-for each in paper.data_app.registered_commands:
-    each.cls, each.epilog = Command, paper.DATA_EXAMPLES
-app.add_typer(paper.data_app, name="data", rich_help_panel=PAPER, epilog=paper.DATA_EXAMPLES)
+for each in data.app.registered_commands:
+    each.cls, each.epilog = Command, data.EXAMPLES
+app.add_typer(data.app, name="data", rich_help_panel=PAPER, epilog=data.EXAMPLES)
 
 
 # Errors of writing to a file that is already open.
@@ -261,8 +220,6 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # σ and δ must not end a program in cp1252
             stream.reconfigure(errors="replace")
-    if COMPLETE in os.environ:
-        _know_shells()
     try:
         app(prog_name="shortlist")
     except OSError as error:  # a closed pipe ends silently, within app

@@ -157,13 +157,12 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "algorithm": study.bound.name,
         "threshold": study.bound.threshold.name,
         "proven": study.bound.proven,
-        "guarantee": study.bound.guarantee(),
+        "guarantee": study.bound.claim.text,
         "audit": study.audit.wanted and is_audited(study.bound),
     }
 
 
 def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]]:
-    from shortlist.problem import suspicious_delta
     from shortlist.study.insight.audit import audit_size, is_audited
 
     problem, bound = study.problem, study.bound
@@ -176,17 +175,14 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
             'counted from 0. To name them, put a column "name" first.',
         )
     slack = f", up to ε = {problem.epsilon:g}" if problem.epsilon else ""
-    until = f"with risk δ = {problem.delta:g}"
-    if study.budget is not None:
-        until = f"as well as {count(study.budget, 'evaluation')} can tell"
+    until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    if study.budget is None and suspicious_delta(problem.delta):
-        yield "warning", suspicious_delta(problem.delta)
-    single = " in a single evaluation" if problem.noise.kind == "given" else ""
-    yield "noise", problem.noise.figure + single
+    if doubt := study.aim.doubtful_delta(problem.delta):
+        yield "warning", doubt
+    yield "noise", problem.noise.announcement
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
-    yield "answer", bound.guarantee()
+    yield "answer", bound.claim.text
     if not is_audited(bound):
         return
     if study.audit.wanted:
@@ -219,7 +215,7 @@ def _outlook_entries(
         " (replaced by the nearest linear ones, which differ by at most "
         f"{outlook.misfit or 0.0:.3g})"
     )
-    if study.bound.setting.classical:
+    if not study.bound.relation.uses_features:
         how = f", and the {count(outlook.filled, 'arm')} without one had the average of the others"
         how = how if outlook.filled else ""
     if_true = f"if the means of {described.keys.get('pilot')} were true{how}"
@@ -231,7 +227,7 @@ def _outlook_entries(
             "the names alone (arms in place of features). There is no forecast for means that are "
             "not linear.",
         )
-    if study.budget is not None:
+    if study.budget:
         yield (
             "in all",
             f"{count(study.budget, 'evaluation')}, exactly. Those that fail or are cancelled do not "

@@ -147,9 +147,9 @@ def repurpose(
 
 def _check_algorithm(name: str) -> None:
     """Refuse algorithms that need a setting for which this command has no option."""
-    from shortlist.catalog.names import WITH_BUDGET
+    from shortlist.catalog.registry import NEEDING
 
-    if name in ("MisLid", "Guided", *WITH_BUDGET):
+    if name in NEEDING:
         raise InvalidSetting(
             f"--algorithm {name} needs a setting that this command does not have: name another; "
             "`shortlist algorithms` lists them."

@@ -69,11 +69,8 @@ class ScreenFile:
         """The path of a file that the screen.toml names."""
         return self.path.parent / from_home(checked_path(name, InvalidSetting), InvalidSetting)
 
-    def settings(self, *, named: bool | None = None) -> dict[str, Any]:
-        """The arguments of ``Study``, with the arms read from their file.
-
-        Its first column names them if it is ``named``; by default if it can.
-        """
+    def settings(self) -> dict[str, Any]:
+        """The arguments of ``Study``, with the arms read from their file."""
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
         self._check_algorithm()
         if "misspecification" in self.keys:
@@ -93,7 +90,7 @@ class ScreenFile:
             )
         if "m" not in self.keys:
             raise InvalidSetting(f"{self.path}: m, the number of arms to find, is missing.")
-        arms = self._features(named) if "features" in self.keys else {"arms": self._arms()}
+        arms = self._features() if "features" in self.keys else {"arms": self._arms()}
         return {**arms, **settings}
 
     def pilot(self) -> dict[str, float] | None:
@@ -102,13 +99,13 @@ class ScreenFile:
             return None
         return _by_arm(self.beside(self.keys["pilot"]), "mean")
 
-    def _features(self, named: bool | None) -> dict[str, Any]:
+    def _features(self) -> dict[str, Any]:
         """The features, and the names of the arms if the first column has them."""
         import pandas as pd
 
         if self.arms_file.suffix.lower() in (".parquet", ".pq"):
-            return {"features": _read_parquet(self.arms_file, named)}
-        names, columns, rows = read_table(self.arms_file, named=named)
+            return {"features": _read_parquet(self.arms_file)}
+        names, columns, rows = read_table(self.arms_file)
         if names and "" in names:
             raise InvalidFeatures(
                 f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "
@@ -136,18 +133,14 @@ class ScreenFile:
 
     def _check_algorithm(self) -> None:
         """Refuse an algorithm that is chosen by another key, or needs one."""
-        from shortlist.catalog.names import WITH_BUDGET
+        from shortlist.catalog.registry import NEEDING
 
         named = self.keys.get("algorithm")
-        missing = {
-            "MisLid": ("misspecification", "says how far from linear a mean may be"),
-            "Guided": ("trust", 'with the value "guide" chooses this algorithm'),
-            **dict.fromkeys(WITH_BUDGET, ("budget", "says how many evaluations there are")),
-        }
-        key, use = missing.get(str(named), ("algorithm", ""))
-        if key not in self.keys and named is not None:
+        needs = NEEDING[named].needs if named in NEEDING else None
+        if needs is not None and needs.key not in self.keys:
             raise InvalidSetting(
-                f"{self.path}: algorithm = {json.dumps(named)} needs the key {key}, which {use}."
+                f"{self.path}: algorithm = {json.dumps(named)} needs the key {needs.key}, which "
+                f"{needs.use}."
             )
 
     def _mislid(self) -> MisLid:
@@ -241,7 +234,7 @@ def _by_arm(file: Path, what: str) -> dict[str, float]:
     return numbers
 
 
-def _read_parquet(file: Path, named: bool | None) -> pd.DataFrame:
+def _read_parquet(file: Path) -> pd.DataFrame:
     import pandas as pd
 
     from shortlist.files.arrow import read_frame, require_pyarrow
@@ -254,7 +247,7 @@ def _read_parquet(file: Path, named: bool | None) -> pd.DataFrame:
         raise InvalidFeatures(f"{file} has no columns: a name and numbers are expected.")
     if isinstance(table.index, pd.RangeIndex):  # it only counts the rows, and names nothing
         first = table.columns[0]
-        if named or may_be_names(str(first), table[first].astype(str).tolist()):
+        if may_be_names(str(first), table[first].astype(str).tolist()):
             table = table.set_index(first)
     for column in table.columns[table.isna().any()]:
         arm = table.index[table[column].isna()][0]

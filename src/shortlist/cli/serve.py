@@ -52,6 +52,9 @@ def serve(
     token = _token()
     local = _is_local(host)
     names = [host, *(LOOPBACK if local else []), *(allow or [])]
+    for each in names:
+        if "*" in each:
+            raise InvalidSetting(f"{each!r} is not the name of one host: leave * out.")
     if host in ("0.0.0.0", "::") and not allow:  # noqa: S104 - it is refused
         raise InvalidSetting(
             f"--host {host} is every address of this machine: say with --allow by which name or "
@@ -64,6 +67,7 @@ def serve(
         where = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}"
         say(f"page  {where}/{token}/")
         say(f"JSON  {where}/api/ with the header Authorization: Bearer {token}")
+        say(f"It answers to {', '.join(dict.fromkeys(names))} only; --allow adds a name.")
         say("Ctrl-C ends it; the study stays as it is.")
         if not local:
             note("what is sent is not encrypted: whoever can listen to it can read the token.")

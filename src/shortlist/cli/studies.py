@@ -1,13 +1,25 @@
-"""Commands about whole studies: look at them, list them, reopen them, go on without linearity."""
+"""Commands about whole studies: look at them, list them, reopen, verify and continue them."""
 
 from __future__ import annotations
 
+import warnings
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shortlist.advice import command, shell_line
-from shortlist.cli.output import LABEL, fold, say, say_entry, say_json, say_state, trial_rows
+from shortlist.cli.output import (
+    LABEL,
+    decimal,
+    fold,
+    note,
+    say,
+    say_entry,
+    say_json,
+    say_state,
+    trial_rows,
+)
 from shortlist.cli.screen_toml import ScreenFile
 from shortlist.cli.study_argument import (
     JsonOption,
@@ -19,7 +31,7 @@ from shortlist.cli.study_argument import (
     open_study,
     place_words,
 )
-from shortlist.errors import DamagedStorage, InvalidInput, StorageError
+from shortlist.errors import DamagedStorage, InvalidInput, InvalidSetting, StorageError
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
 from shortlist.study.insight.summary import (
@@ -50,10 +62,11 @@ LIST_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist list screen.db
 $ shortlist list postgresql://ann@db/screens --json"""
 
-CONTINUING_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist without-features screen.db
-$ shortlist with-features-as-guide screen.db
-$ shortlist with-misspecification screen.db 0.1
+CONTINUE_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist continue screen.db --without-features
+$ shortlist continue screen.db --guide
+$ shortlist continue screen.db --misspecification 0.1
+$ shortlist continue screen.db --sigma 0.3 --name "screen, larger sigma"
 $ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
 
 A new study is created next to the old one, with every result that was told,
@@ -62,11 +75,6 @@ as it is. If you run it again, it finds the study that it created, and adds
 what is new in the old one."""
 
 SHOWN = 12  # open trials, before the rest is only counted
-
-NewNameOption = Annotated[
-    str | None,
-    typer.Option("--name", metavar="NAME", help="Name of the new study.", show_default=False),
-]
 
 
 def status(
@@ -99,9 +107,9 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if not opened.bound.setting.classical:
+        if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
-        say("Not certified." if rejected else fold(answer.guarantee))
+        say("Not certified." if rejected else fold(answer.guarantee.text))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
@@ -109,7 +117,9 @@ def status(
         if len(opened.pending) > SHOWN:
             say(f"… and {len(opened.pending) - SHOWN} more: {command('ask', '--again')}.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
-    if shown := [each for each in warnings if rejected or each["words"] not in answer.guarantee]:
+    if shown := [
+        each for each in warnings if rejected or each["words"] not in answer.guarantee.text
+    ]:
         say()
     for finding in shown:
         say_entry("warning", f"{finding['words']} {finding['meaning']}")
@@ -192,38 +202,72 @@ def verify(
     say_state(opened, as_json)
 
 
-def without_features(
+def number_or_word(text: str) -> float | str:
+    """What a screen.toml has in quotes if it is a word, such as the noise.
+
+    Examples
+    --------
+    >>> number_or_word("0.5"), number_or_word("estimate")
+    (0.5, 'estimate')
+    """
+    return text if text.startswith(("estimate", "bounded")) else decimal(text)
+
+
+different = partial(typer.Option, rich_help_panel="What is different", show_default=False)
+
+
+def continue_study(
     study: StudyArgument = None,
-    new_name: NewNameOption = None,
+    without_features: Annotated[
+        bool, different("--without-features", help="Assume nothing about the means.")
+    ] = False,
+    guide: Annotated[
+        bool, different("--guide", help="The features help to guess, and prove nothing.")
+    ] = False,
+    misspecification: Annotated[
+        float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
+    ] = None,
+    m: Annotated[int | None, different("-m", metavar="M", help="How many arms to find.")] = None,
+    sigma: Annotated[
+        Any, different(parser=number_or_word, metavar="σ", help='A number, or "estimate".')
+    ] = None,
+    delta: Annotated[
+        float | None, different(parser=decimal, metavar="δ", help="The risk of a wrong answer.")
+    ] = None,
+    epsilon: Annotated[
+        float | None, different(parser=decimal, metavar="ε", help="The slack in the means.")
+    ] = None,
+    budget: Annotated[
+        int | None, different(metavar="T", help="Stop after this number of results.")
+    ] = None,
+    new_name: Annotated[
+        str | None,
+        typer.Option("--name", metavar="NAME", help="Name of the new study.", show_default=False),
+    ] = None,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Continue with all results, and assume nothing about the means."""
+    """Continue as a new study with all results, and with some settings changed."""
+    plain = {"m": m, "sigma": sigma, "delta": delta, "epsilon": epsilon, "budget": budget}
+    changes: dict[str, Any] = {key: value for key, value in plain.items() if value is not None}
+    if without_features:
+        changes["features"] = None
+    if guide:
+        changes["trust"] = "guide"
+    if misspecification is not None:
+        from shortlist.plans.mislid.algorithm import MisLid
+
+        changes["algorithm"] = MisLid(misspecification=misspecification)
+    if not changes:
+        raise InvalidSetting("say what is different, such as --without-features or --delta 0.01.")
+
     old = open_study(study, name)
-    _say_continued(old, old.without_features(name=new_name), study, as_json)
-
-
-def with_features_as_guide(
-    study: StudyArgument = None,
-    new_name: NewNameOption = None,
-    name: NameOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Continue with all results; the features help to guess, and prove nothing."""
-    old = open_study(study, name)
-    _say_continued(old, old.with_features_as_guide(name=new_name), study, as_json)
-
-
-def with_misspecification(
-    study: StudyArgument,
-    c: Annotated[float, typer.Argument(metavar="C", help="How far from linear a mean may be.")],
-    new_name: NewNameOption = None,
-    name: NameOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Continue with all results, and assume that means are within C of linear."""
-    old = open_study(study, name)
-    _say_continued(old, old.with_misspecification(c, name=new_name), study, as_json)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said below, in words for people
+        continuation = old.continued(name=new_name, **changes)
+    if doubt := continuation.aim.doubtful_delta(continuation.problem.delta):
+        note(doubt)
+    _say_continued(old, continuation, study, as_json)
 
 
 def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -> None:
@@ -249,9 +293,6 @@ def carried_words(study: Study) -> str:
     words = f"{count(len(told), 'result')} carried over"
     words += f" ({corrected:,} of them corrected)" if corrected else ""
     words += f" and {count(failed, 'failed trial')}" if failed else ""
-    from_key = [trial.key for trial in copies if trial.key is not None]
-    if len(from_key) < len(told):  # an earlier version did not keep the numbers
-        return words
     same = all(
         trial.key is None or int(trial.key.rpartition(" ")[2]) == trial.number for trial in copies
     )

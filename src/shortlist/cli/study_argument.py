@@ -139,10 +139,6 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
             f"{shell_word(str(screen.path))}`."
         ) from None
     storage.close()
-    features = settings.get("features")
-    if features is not None and tuple(map(str, features.index)) != stored.names:
-        # An earlier version took any first column for names.
-        settings = screen.settings(named=True)
     with naming_the_file(screen):
         given = _as_stored(settings, stored)
         _check_features(screen, given, stored)

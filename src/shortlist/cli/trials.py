@@ -157,7 +157,7 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
-        more = f", and {command('reopen')} lets the study go on" if study.budget is None else ""
+        more = f", and {command('reopen')} lets the study go on" if not study.aim.why_final else ""
         raise StudyStopped(
             f"{study_words(study)} Nothing was asked; {command('status')} shows the answer{more}."
         ) from None

@@ -270,7 +270,7 @@ def _pooch() -> Any:
         import pooch  # type: ignore[import-untyped]
     except ImportError:
         raise ImportError(
-            f"downloading data needs pooch: pip install 'shortlist[paper]', or set {MIRROR} to a "
+            f"downloading data needs pooch: pip install 'shortlist[data]', or set {MIRROR} to a "
             "folder that contains the files."
         ) from None
     return pooch

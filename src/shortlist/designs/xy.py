@@ -1,10 +1,7 @@
 """XY-optimal designs: the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹} for contrasts y_p.
 
-V(w) = Σ_a w_a x_a x_aᵀ. ``optimal_design`` is an interior-point method for few arms and contrasts.
-``xy_design`` is for many of either: a budget begins with all pairs of hundreds of arms, so it
-considers few, and adds those that matter. (``contrast_design`` goes over all arms for each of its
-few hundred pairs, step by step, and keeps a table of arms by arms. Its digits do not depend on the
-number of threads, which the counts of Phased's plans must not either.)
+V(w) = Σ_a w_a x_a x_aᵀ. ``optimal_design`` is an interior-point method for few arms and contrasts;
+``designs.pairs`` is for many of either.
 
 The interior-point method looks for the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p.
 Divided by its weight it is the design, and its weight is the value, since the norms are homogeneous
@@ -20,18 +17,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
-from shortlist.numerics.linear import solve_lower, solve_upper
-from shortlist.numerics.order import largest_first
-from shortlist.rules.initialization import span
+from shortlist.arrays import Reals
+from shortlist.numerics.linear import solve_lower
 
 STEPS = 100
 BEFORE_THE_WALL = 0.9  # of the way to where something becomes 0
 LEAST_CENTERING = 0.01
 ROUNDING = 1e-13
-ACCURACY = 0.1  # a design 10 % off costs 10 % more pulls at most; the first is often nearer
-ARMS = CONTRASTS = 64  # how many may join in a round; the work grows with the cube of the set
-ROUNDS = 20
 
 
 class Design(NamedTuple):
@@ -156,62 +148,3 @@ def _newton(
         return d, ds, dl, dz
 
     return towards
-
-
-def xy_design(arms: Reals, contrasts: Reals) -> Reals:
-    """About the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹}, V(w) = Σ_a w_a x_a x_aᵀ.
-
-    Arms and contrasts are added until the dual bound (see ``theory.lower_bound``) shows that others
-    would change little. A row is an arm x_a or a contrast y_p, which is not zero, in a basis in
-    which the columns of the arms are orthonormal.
-
-    Examples
-    --------
-    >>> xy_design(np.eye(3), np.array([[1.0, -1.0, 0.0]])).round(2).tolist()
-    [0.5, 0.5, 0.0]
-    """
-    weights = best = np.full(len(arms), 1.0 / len(arms))
-    low, high = 0.0, np.inf
-    rows = np.arange(len(arms)) if len(arms) <= ARMS else span(arms)
-    pairs = np.zeros(0, np.int64)
-    shares = np.zeros(0)
-    for _ in range(ROUNDS):
-        triangle = np.linalg.qr(np.sqrt(weights)[:, None] * arms)[1]
-        try:
-            half = solve_lower(triangle.T, contrasts.T)
-            norms = np.einsum("kp,kp->p", half, half)
-            worst = largest_first(norms)[:CONTRASTS]
-            if not len(pairs):
-                pairs, shares = worst, np.full(len(worst), 1.0 / len(worst))
-            u = solve_upper(triangle, half[:, pairs])
-        except np.linalg.LinAlgError:  # as far as rounding lets it go
-            break
-        if norms[worst[0]] < high:
-            best, high = weights, float(norms[worst[0]])
-        value = float(shares @ norms[pairs])
-        gains = (arms @ u) ** 2 @ shares / value
-        low = max(low, value / float(gains.max()))
-        if high <= low * (1.0 + ACCURACY):
-            break
-        telling = largest_first(gains)[:ARMS]
-        rows = np.union1d(rows, telling[gains[telling] > 1.0])
-        pairs = np.union1d(pairs, worst)
-        design = optimal_design(arms[rows], contrasts[pairs], ACCURACY / 4.0)
-        weights, shares = np.zeros(len(arms)), design.directions
-        weights[rows] = design.arms
-    return best
-
-
-def rounded(weights: Reals, pulls: int) -> Integers:
-    """Whole numbers of that sum in about these proportions: the largest remainders are rounded up.
-
-    Examples
-    --------
-    >>> rounded(np.array([0.5, 0.3, 0.2]), 4).tolist()
-    [2, 1, 1]
-    """
-    wanted = weights * (pulls / weights.sum())
-    whole = np.floor(wanted).astype(np.int64)
-    rest = pulls - int(whole.sum())
-    whole[largest_first(wanted - whole)[:rest]] += 1
-    return whole

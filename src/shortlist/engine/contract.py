@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, Integers, Reals
 from shortlist.engine.follow import Steps
 from shortlist.engine.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C
@@ -36,8 +37,7 @@ class Setup:
     # Whether the stop compares the arms' own intervals, not differences of two means.
     alone: bool = False
     has_pilot: bool = False  # whether the first evaluations are set aside
-    # The number of results at which it stops; None where it stops when it is certain.
-    budget: int | None = None
+    aim: Aim = CERTAINTY  # when it stops
     # The names of the rules it is composed of, by kind; none for a strategy.
     parts: Mapping[str, str] = field(default_factory=dict)
 

@@ -31,8 +31,8 @@ from shortlist.engine import settings
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import IS_INITIALIZED, IS_STOPPED, Position, Steps, follow, fresh_marks
 from shortlist.engine.loop import Simulation, replicate
-from shortlist.engine.many_arms.round import decide_by_rows, decide_lagging
-from shortlist.engine.many_arms.state import make_memory, number_of_rows, skips_most_arms
+from shortlist.engine.many_arms.memory import SOME, make_memory, number_of_rows
+from shortlist.engine.many_arms.round import decide_skipping
 from shortlist.engine.round import ARM, B, C, Round, Routines, decide, design_slot
 from shortlist.engine.settings import (
     BAD_AMBIGUOUS,
@@ -51,7 +51,7 @@ from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, climb, row
 from shortlist.posterior.pilot import pilot_threshold, set_aside, surprise
 from shortlist.posterior.posterior import Posterior, width_floor
-from shortlist.posterior.state import FLOOR, LAGGING, OBSERVED, WHOLE, State
+from shortlist.posterior.state import FLOOR, OBSERVED, WHOLE, State
 from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
 from shortlist.rules.registry import KINDS
@@ -100,14 +100,10 @@ class Engine:
     @cached_property
     def _skips_arms(self) -> bool:
         free = self.allocation == NONE and not self.elimination and may_skip_arms(self.rules)
-        return free and skips_most_arms(len(self.setup.features), by_gaps=self._by_gaps)
-
-    @cached_property
-    def _by_gaps(self) -> bool:
-        return bool(self.rules["candidates"].needs)
+        return free and len(self.setup.features) >= SOME
 
     def _resident(self) -> int:
-        return number_of_rows(self.setup.features, self.setup.m, self.flags, by_gaps=self._by_gaps)
+        return number_of_rows(self.setup.features, self.setup.m, self.flags)
 
     @property
     def benefits_from_threads(self) -> bool:
@@ -232,7 +228,7 @@ class Engine:
             )
         if self._skips_arms:
             rows = self._resident()
-            memory = make_memory(arms, rank, self.setup.m, rows, by_gaps=self._by_gaps)
+            memory = make_memory(arms, self.setup.m, rows)
         columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
         return rounds.make_round(
             arms, columns, self.setup.m, allocation, least, memory, by_time=by_time
@@ -448,9 +444,7 @@ class Engine:
     @cached_property
     def _called(self) -> dict[int, list[Any]]:
         """What a round calls by address: deciding, taking in a result, refreshing, and the rest."""
-        decides = dict.fromkeys(OBSERVE, decide_by_rows if self._skips_arms else decide)
-        if self._skips_arms:
-            decides[LAGGING] = decide_lagging
+        decides = decide_skipping if self._skips_arms else decide
         more = [self.rules["threshold"].function]
         if self.allocation != NONE:
             more.append(allocate)
@@ -458,7 +452,7 @@ class Engine:
             more.append(self._log_det)
         if self.setup.has_pilot:
             more.append(set_aside)
-        made = {k: [decides[k], OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
+        made = {k: [decides, OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
         for layout in filter(self._misses_rows, made):
             made[layout].append(row)
         return made

@@ -20,7 +20,6 @@ from shortlist.engine.settings import (
 )
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
-from shortlist.posterior.lagging import mean_of
 from shortlist.posterior.least_squares import take_in
 from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
@@ -111,7 +110,7 @@ def follow(
             elif kind == TAKE:
                 take_in(state, routines.updates, arms[step], steps.values[step])
             elif kind == SUPPOSE:
-                take_in(state, routines.updates, arms[step], mean_of(state, arms[step]))
+                take_in(state, routines.updates, arms[step], state.means[arms[step]])
         decides = kind in (TAKE, LOOK)
         if decides and marks[IS_INITIALIZED] == 0:
             if state.clock[ASIDE] > 0:

@@ -8,7 +8,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import reset_allocation
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many_arms.state import forget as forget_memory
+from shortlist.engine.many_arms.memory import forget as forget_memory
 from shortlist.engine.round import ARM, QUEUED, Round, Routines
 from shortlist.engine.settings import (
     BAD_CANDIDATES,

@@ -11,7 +11,7 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, Allocation
 from shortlist.allocations.game import place_of_key
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many_arms.state import Memory
+from shortlist.engine.many_arms.memory import Memory
 from shortlist.engine.settings import (
     ALLOCATION_USED,
     AMBIGUOUS_RULE,

@@ -88,10 +88,11 @@ def _candidates_may_stay(rules: Mapping[str, Rule]) -> bool:
 
 
 def may_skip_arms(rules: Mapping[str, Rule]) -> bool:
-    """Whether gap indices that decide nothing may be left unknown: all rules are known, none is own."""
+    """Whether gap indices that decide nothing may be left unknown: J(t) is by them, no rule is own."""
     deciding = ("indices", "candidates", "ambiguous", "selection", "stopping")
     return (
         rules["indices"].number == paired.number
+        and rules["candidates"].number == smallest_gap.number
         and all(rules[kind].number != OWN for kind in deciding)
         and rules["threshold"].is_compiled
         and not {"pilot", "by_pair"} & rules["threshold"].traits

@@ -183,33 +183,6 @@ def _has_names(file: Path, body: list[Line]) -> bool:
     return True
 
 
-def read_vector(file: Path, names: list[str] | None, expected: int, what: str) -> list[float]:
-    """Read one number for each of ``names``, in their order where the file names them too."""
-    table = read_table(file)
-    if len(table.values[0]) == 1 and (len(table.values) > 1 or table.rows):
-        numbers, own = [row[0] for row in table.values], table.rows
-    elif len(table.values) == 1:
-        numbers, own = table.values[0], table.columns
-    else:
-        raise InvalidFeatures(
-            f"{file} is a table of {len(table.values)} × {len(table.values[0])} numbers where one "
-            f"column or one line is expected: one number {what}."
-        )
-    if len(numbers) != expected:
-        raise InvalidFeatures(
-            f"{file} has {len(numbers)} numbers where {expected} are expected: one {what}."
-        )
-    if own is None or names is None:
-        return numbers
-    for name in own:
-        if own.count(name) != names.count(name):
-            raise InvalidFeatures(
-                f"{file} names {name!r} {own.count(name)} times, the features' file "
-                f"{names.count(name)} times: use the same names in both, or none here."
-            )
-    return [numbers[own.index(name)] for name in names]
-
-
 def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (

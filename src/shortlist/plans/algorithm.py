@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Integers
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
-from shortlist.noise import Noise, rounds_for
+from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
-from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
+from shortlist.references import PAPER, Work
+from shortlist.relation import Linear, Relation, relation_on
+from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class Planned(Algorithm):
     """An algorithm that proceeds plan by plan.
 
     Parameters
@@ -32,31 +34,31 @@ class Planned:
         and cannot be replaced.
     name, summary : str
         For tables.
+    works : tuple of str or Work
+        What to cite, the work that introduced it first.
+    adapted : bool
+        Whether it differs from what was published there.
     unproven : tuple of str
         Why no theorem covers the answer; empty if one does.
     extends : str
         How it goes beyond its theorem; empty if the theorem covers it.
     only_m : int, optional
         The only m it is defined for.
-    classical : bool
-        Ignore the features: every arm is its own dimension.
-    reward_range : tuple of float, optional
-        The range of all results. The bound then depends on it, and σ is not used.
-    interval_words : str
-        The formula of an arm's own interval, where it is not the usual one.
-    misspecification : float
-        How far from linear in the features the means may be.
+    relation : callable
+        From the problem, what is assumed of how the means depend on the features: a class of
+        ``shortlist.relation``, by default ``Linear``.
+    results : ResultModel
+        What the bounds are for: sub-Gaussian noise as it is stated, by default, or results in a range.
+    interval : ArmInterval, optional
+        What an arm's own interval is, where it is not the usual one.
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
-    guide : str
-        What guesses from the features, where nothing else uses them: an algorithm that is otherwise
-        classical.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from shortlist.catalog.names import find_algorithm
+    >>> from shortlist.catalog.registry import find_algorithm
     >>> uniform = find_algorithm("Uniform")
     >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
     >>> bound.proven, bound.engine.setup.initial.tolist()
@@ -71,15 +73,20 @@ class Planned:
     threshold: StrategyThreshold
     name: str
     summary: str = ""
+    works: tuple[str | Work, ...] = (PAPER,)
+    adapted: bool = False
     unproven: tuple[str, ...] = ()
     extends: str = ""
     only_m: int | None = None
-    classical: bool = False
-    reward_range: tuple[float, float] | None = None
-    interval_words: str = ""
-    misspecification: float = 0.0
+    relation: Callable[[Problem], Relation] = Linear
+    results: ResultModel = field(default_factory=SubGaussian)
+    interval: ArmInterval | None = None
     uses_noise: bool = False
-    guide: str = ""
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Its name: the strategy is the user's own code."""
+        return {"name": self.name, "strategy": OWN}
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -92,51 +99,39 @@ class Planned:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
             )
-        if problem.noise.is_estimated and not self.uses_noise:
+        noise = self.results.noise(problem.noise, self.name)
+        if problem.noise.needs_replicates and not self.uses_noise:
             raise InvalidSetting(
                 f"{self.name} makes plans of its own, without the replicates that "
-                f"sigma={problem.noise.kind!r} needs: give a number for sigma, or another "
+                f"sigma={problem.noise.word!r} needs: give a number for sigma, or another "
                 "algorithm, such as Guess-and-verify."
             )
-        sigma = problem.sigma
-        if self.reward_range is not None:
-            (low, high), told = self.reward_range, problem.noise.range
-            if told is not None and not (low <= told[0] and told[1] <= high):
-                raise InvalidSetting(
-                    f"{self.name} is for results from {low:g} to {high:g}, got "
-                    f"reward_range=({told[0]:g}, {told[1]:g}): scale the results, or take an "
-                    "algorithm that uses σ (LUCB, Racing)."
-                )
-            sigma = (high - low) / 2.0  # in place of σ, to project how long a study takes
-        delta = problem.noise.left_of(problem.delta)
-        alone = self.classical and not self.guide  # then nothing looks at the features
-        features = np.eye(problem.arms) if alone else problem.reduced
+        delta = noise.left_of(problem.delta)
+        relation = self.relation(problem)
+        looks = relation.uses_features or relation.guide
+        features = problem.reduced if looks else np.eye(problem.arms)
         setting = ThresholdInputs.of(
-            problem, classical=self.classical, rank=features.shape[1], sigma=sigma
+            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
         )
-        reduced = ReducedProblem(features, problem.m, sigma, delta, problem.epsilon)
+        reduced = ReducedProblem(features, problem.m, noise.sigma, delta, problem.epsilon)
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
-        if problem.noise.is_estimated:
-            reduced = reduced._replace(first=self._replicates(reduced, problem.noise))
+        if noise.needs_replicates:  # the same plan before σ is known and after
+            once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
+            pulls = noise.initial_pulls(once, 1, problem.arms)
+            reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
         return AlgorithmOnProblem(
             self.name,
             problem,
             self.threshold,
             setting,
+            relation_on(problem, self.relation),
             PlanEngine(self.strategy, reduced),
             list(self.unproven),
             extends=self.extends,
-            reward_range=self.reward_range,
-            interval_words=self.interval_words,
-            misspecification=self.misspecification,
-            guide=self.guide,
-            rebind=self.bind if problem.noise.is_estimated else None,
+            results=self.results,
+            own_interval=self.interval,
+            method=self.method,
+            cited=tuple(self.cited),
+            rebind=self.bind,
         )
-
-    def _replicates(self, reduced: ReducedProblem, noise: Noise) -> Integers:
-        """The first plan from which σ is estimated: the same before σ is known and after."""
-        if noise.kind == "estimate per arm":
-            return np.full(len(reduced.features), noise.degrees + 1)
-        plan = self.strategy(reduced).plan
-        return plan * rounds_for(noise.degrees, np.repeat(np.arange(len(plan)), plan))

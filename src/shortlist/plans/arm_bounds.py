@@ -24,12 +24,19 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import Reals
-from shortlist.rules.thresholds import mixture_threshold
+from shortlist.rules.thresholds import ArmInterval, mixture_threshold
 
 # Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
 # more results, so it is added to widths that are not far above it.
 ROUNDING = 64.0 * float(np.finfo(float).eps)
-WORDS = "M/I ± σ√((1 + ρ/I)(2 ln(1/δ) + ln(1 + I/ρ))/I)"
+FORMULA = "M/I ± σ√((1 + ρ/I)(2 ln(1/δ) + ln(1 + I/ρ))/I)"
+INTERVAL = ArmInterval(
+    FORMULA,
+    f"{FORMULA}, with M/I the average of what each plan's own results say of the arm, I its "
+    "information (one over its variance, in units of σ²), and ρ that of the first plan or, with the "
+    "features as a guide, of one result",
+    FORMULA,
+)
 
 
 def mixture_bounds(

@@ -14,10 +14,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from shortlist.aim import Budget
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
 from shortlist.errors import InvalidSetting
+from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
@@ -32,19 +35,10 @@ NORMAL = StrategyThreshold(
     "normal",
     "Φ⁻¹(1 − δ/2): the interval contains the mean with probability about 1 − δ for an arm named "
     "beforehand, and less often for an arm that is listed because it came out best.",
-    "the noise is normal and the means are linear in the features",
     "quantile of the normal distribution",
     coverage=NO_LEVEL,
     proven=False,
 )
-
-
-def no_guarantee(budget: int | None) -> str:
-    """Says that an answer on a budget has no guarantee, and why."""
-    return (
-        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, whether "
-        "or not the answer is certain by then."
-    )
 
 
 @dataclass(frozen=True)
@@ -62,14 +56,22 @@ class BudgetedOnProblem(AlgorithmOnProblem):
             "they came out best: their bounds contain their means less often."
         )
 
-    def guarantee(self, first: str | None = None) -> str:
-        """What the answer will be worth; the study adds an estimate of how sure it is."""
+    @property
+    def claim(self) -> Claim:
+        """That it claims nothing; the study adds an estimate of how sure it is."""
         assert self.algorithm is not None
-        return f"{no_guarantee(self.algorithm.budget)} {self.algorithm.extension}"
+        plain = super().claim
+        return BudgetClaim(
+            **{
+                **vars(plain),
+                "statement": no_guarantee(self.algorithm.budget),
+                "extends": self.algorithm.extension,
+            }
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Budgeted:
+class Budgeted(Algorithm):
     """An algorithm that spends a fixed number of evaluations.
 
     δ plays no part in its decisions: it only sets how wide the intervals are that are shown.
@@ -85,13 +87,25 @@ class Budgeted:
     budget: int
     name: str = ""
 
-    summary: ClassVar[str]
     extension: ClassVar[str]  # what is known of it, as a sentence
+    how: ClassVar[str]  # how it spends the budget, for the middle of a sentence
     spending: ClassVar[type[BudgetStrategy]]  # where it spends
-    only_m: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The name and the budget."""
+        return {"name": self.name, "budget": self.budget}
+
+    @property
+    def method(self) -> str:
+        """What was used, in a sentence in the past tense."""
+        return (
+            f"The algorithm was {self.name}: {self.how}; estimates by least squares on all results. "
+            f"It is an extension without a theorem of {', '.join(w.short for w in self.cited)}."
+        )
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
@@ -105,13 +119,17 @@ class Budgeted:
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
         bound = plain.bind(problem, threshold)
         assert isinstance(bound.engine, PlanEngine)
-        engine = BudgetEngine(strategy, bound.engine.problem, budget=self.budget)
+        engine = BudgetEngine(strategy, bound.engine.problem, aim=Budget(self.budget))
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
-        given = self.name, problem, NORMAL, bound.setting, engine, reasons
-        return BudgetedOnProblem(*given, algorithm=self)
+        given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
+        return BudgetedOnProblem(
+            *given, algorithm=self, method=self.method, cited=tuple(self.cited)
+        )
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at
+# A plan has one pull for every 32 results so far: its own results would hardly have changed it.
+LOOKS = 32
 
 
 class BudgetStrategy(Strategy):
@@ -138,9 +156,14 @@ class BudgetStrategy(Strategy):
         self.plan = self._first_plan()
 
     @property
-    @abstractmethod
     def end(self) -> int:
         """The number of results at the end of the plan; the budget once that is spent."""
+        return self.budget if self.spent else self.told + int(self.plan.sum())
+
+    @property
+    def next_size(self) -> int:
+        """How many pulls the next plan has."""
+        return min(max(1, self.told // LOOKS), self.budget - self.told)
 
     @property
     def spent(self) -> bool:
@@ -190,36 +213,15 @@ class BudgetStrategy(Strategy):
         k, j = np.unravel_index(np.argmax(upper), upper.shape)
         self.b, self.c, self.statistic = int(near[k]), int(others[j]), float(upper[k, j])
 
-    @abstractmethod
-    def _first_plan(self) -> Integers:
-        """A plan that spans the features."""
-
-    @abstractmethod
-    def _next_plan(self) -> Integers:
-        """The plan after these results."""
-
-
-LOOKS = 32  # a plan has one pull for every 32 results so far
-
-
-class SmallPlans(BudgetStrategy):
-    """Plans so small that the results of a plan would hardly have changed it."""
-
-    @property
-    def end(self) -> int:
-        """The number of results at the end of the plan; the budget once that is spent."""
-        return self.budget if self.spent else self.told + int(self.plan.sum())
-
-    @property
-    def next_size(self) -> int:
-        """How many pulls the next plan has."""
-        return min(max(1, self.told // LOOKS), self.budget - self.told)
-
     def _first_plan(self) -> Integers:
         """Arms that span the features, once."""
         plan = np.zeros(len(self._basis), np.int64)
         plan[span(self._basis)] = 1
         return plan
+
+    @abstractmethod
+    def _next_plan(self) -> Integers:
+        """The plan after these results."""
 
 
 def norms(rows: Reals) -> Reals:

@@ -28,7 +28,7 @@ from shortlist.designs.pairs import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
 from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
 from shortlist.plans.strategy import ReducedProblem, Strategy
-from shortlist.rules.thresholds import EACH_ARM, LINEAR, StrategyThreshold, mixture_threshold
+from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold, mixture_threshold
 
 # ρ over the information of the first plan. C² is within a sixth of its least while I/ρ is between 4
 # and 1000, and a study ends after 2 to 1000 times its first plan.
@@ -70,7 +70,6 @@ def one_sided_level(risk: float) -> float:
 CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-    LINEAR,
     "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
     coverage=EACH_ARM,
 )

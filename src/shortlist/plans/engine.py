@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, Mask
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
 from shortlist.engine.follow import (
@@ -139,9 +140,9 @@ class PlanEngine:
         self,
         strategy: Callable[[ReducedProblem], Strategy],
         problem: ReducedProblem,
-        budget: int | None = None,
+        aim: Aim = CERTAINTY,
     ) -> None:
-        self.strategy, self.problem, self.budget = strategy, problem, budget
+        self.strategy, self.problem, self.aim = strategy, problem, aim
 
     @cached_property
     def _first(self) -> Strategy:
@@ -159,7 +160,7 @@ class PlanEngine:
             noise=problem.noise_of_arms,
             initial=in_turn(self._first.plan),
             alone=self._first.alone,
-            budget=self.budget,
+            aim=self.aim,
         )
 
     @property
@@ -167,7 +168,7 @@ class PlanEngine:
         """Whether two threads make more runs than one: not where both need the interpreter."""
         if isinstance(self._first, CompiledStrategy):
             return True
-        return self.budget is None and len(self.problem.features) >= ARMS_FOR_THREADS
+        return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""

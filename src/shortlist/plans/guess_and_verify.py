@@ -40,12 +40,13 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
-from shortlist.rules.thresholds import EACH_ARM, LINEAR, StrategyThreshold
+from shortlist.relation import Unrelated
+from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
 
 # Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
 # set. The best shares are in proportion to how often each time decides:
@@ -67,7 +68,6 @@ CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    LINEAR,
     "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
     coverage=EACH_ARM,
 )
@@ -645,17 +645,21 @@ ALGORITHMS = {
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
         name="Guess-and-verify",
+        works=("karnin",),
+        adapted=True,
         summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
     ),
     "Guess-and-verify (own results)": Planned(
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
         name="Guess-and-verify (own results)",
+        works=("karnin",),
+        adapted=True,
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
-        interval_words=WORDS,
+        interval=INTERVAL,
         uses_noise=True,
-        classical=True,
+        relation=Unrelated,
     ),
 }

@@ -16,7 +16,7 @@ import copy
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
 
@@ -29,12 +29,12 @@ from shortlist.designs.pairs import (
     spreads,
     whitened,
 )
+from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
-from shortlist.noise import GIVEN
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import ROUNDING, WORDS, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.guess_and_verify import (
     ALL_ROWS,
@@ -53,6 +53,7 @@ from shortlist.plans.means import Fit, Means, OwnFit, OwnMeans
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
+from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
@@ -73,7 +74,6 @@ GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    f"{GIVEN}; nothing is assumed about how the means depend on the features",
     NAMED_SETS.source.replace("guess-and-verify.md", "features-as-a-guide.md"),
     coverage=NAMED_SETS.coverage,
 )
@@ -668,7 +668,7 @@ def hardest_pairs(
 
 
 @dataclass(frozen=True)
-class Guided:
+class Guided(Algorithm):
     """Guess-and-verify with the features as a guide: they help to guess, and prove nothing.
 
     The guarantee holds whatever the means are. ``Study(features, trust="guide")`` takes it.
@@ -684,8 +684,8 @@ class Guided:
     >>> guided = Guided()
     >>> guided.name
     'Guess-and-verify (guided by least squares)'
-    >>> guided.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).assumptions
-    'the noise is σ-sub-Gaussian; nothing is assumed about how the means depend on the features'
+    >>> guided.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).relation.assumed
+    ''
     >>> Guided(model="forest")
     Traceback (most recent call last):
         ...
@@ -693,7 +693,16 @@ class Guided:
     """
 
     model: Any = None
-    summary: ClassVar[str] = "guesses by a model of the features, verifies without them"
+    summary = "guesses by a model of the features, verifies without them"
+    works = ("karnin",)
+    adapted = True
+    needs = Need(
+        "trust",
+        'with the value "guide" chooses this algorithm',
+        "Guided is selected with trust='guide': pass that to Study, write "
+        'trust = "guide" in a screen.toml, or pass shortlist.Guided() to compare.',
+        'With features used only as a guide (trust = "guide" in a screen.toml)',
+    )
 
     def __post_init__(self) -> None:
         model = self.model
@@ -715,7 +724,7 @@ class Guided:
         return None if self.model is None else type(self.model).__name__
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
         return f"Guess-and-verify (guided by {self.guide})"
 
@@ -723,6 +732,16 @@ class Guided:
     def guide(self) -> str:
         """What guesses, in words."""
         return self.model_name or "least squares"
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The class of the model, which is the user's own code."""
+        return {"model": self.model_name}
+
+    @classmethod
+    def read(cls, settings: dict[str, Any]) -> Self:
+        """The same without its model."""
+        return cls()
 
     def bind(
         self,
@@ -736,11 +755,12 @@ class Guided:
                 GuidedStrategy, features=problem.features, model=self.model, past=past
             ),
             threshold=ANY_MEANS,
-            interval_words=WORDS,
+            interval=INTERVAL,
             name=self.name,
             summary=self.summary,
+            works=self.works,
+            adapted=self.adapted,
             uses_noise=True,
-            classical=True,
-            guide=self.guide,
+            relation=partial(Unrelated, guide=self.guide),
         )
         return planned.bind(problem, threshold)

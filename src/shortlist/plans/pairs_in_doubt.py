@@ -9,30 +9,29 @@ removes most, summed over all pairs, each times its probability.
 Summing before choosing sets the shares. An arm that is in many pairs, as the last of the m best, is
 worth the pull for all of them. With one arm above K − 1 equal ones, without features, no arm is
 better to pull than another where it has √(K − 1) times as many results as each of them, which are
-the best shares of a budget (Glynn and Juneja 2004). Top-two sampling, which takes pairs one by one,
-makes them equal; a fair coin gives it as many as all others together. For the m best arms You, Qin,
-Wang and Yang (2023) have the conditions for the best shares. That this rule comes near to them has not
-been proven.
+the best shares of a budget (Glynn and Juneja 2004). For the m best arms You,
+Qin, Wang and Yang (2023) have the conditions for the best shares. That this rule comes near to them
+has not been proven.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
+from shortlist.engine.algorithm import Need
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Table
-from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy, SmallPlans
+from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy
 from shortlist.plans.strategy import ReducedProblem
 
 EQUAL = 1e-12  # of the arms' own squares: what rounding may leave of a difference of equal features
 TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
 
 
-class PairsInDoubtStrategy(SmallPlans):
+class PairsInDoubtStrategy(BudgetStrategy):
     """Plans of few pulls, each of the arm that tells most about the pairs in doubt."""
 
     def __init__(self, problem: ReducedProblem, budget: int) -> None:
@@ -159,12 +158,31 @@ class PairsInDoubt(Budgeted):
 
     name: str = "pairs-in-doubt"
 
-    spending: ClassVar[type[BudgetStrategy]] = PairsInDoubtStrategy
-    summary: ClassVar[str] = (
+    @classmethod
+    def kind_name(cls) -> str:
+        """What algorithms of this class are called in a list."""
+        return cls.name
+
+    spending = PairsInDoubtStrategy
+    summary = (
         "a fixed budget, spent on the pairs whose order is in doubt; an extension without a theorem "
         "(nearest: You et al. 2023)"
     )
-    extension: ClassVar[str] = (
+    # Published by nobody; these are the nearest algorithms that were.
+    works = ("you", "russo")
+    needs = Need(
+        "budget",
+        "says how many evaluations there are",
+        "pairs-in-doubt needs a budget: pass budget=… to Study, or shortlist.PairsInDoubt(budget=…) "
+        "to compare.",
+        "With a fixed budget in place of a guarantee (budget = …)",
+    )
+    how = (
+        "each pull went to the arm, of all arms, whose result removed the largest share of the "
+        "variance of the differences between candidates and others, every difference weighted by "
+        "the posterior probability that the two are in the wrong order"
+    )
+    extension = (
         "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
         "information-directed selection, You et al. 2023)."
     )

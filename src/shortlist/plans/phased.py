@@ -17,7 +17,7 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import contrast_design, spread_design
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import WORDS
+from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
@@ -93,7 +93,9 @@ ALGORITHMS = {
         strategy=Phased,
         threshold=CONTRAST_MIXTURE,
         name="Phased",
+        works=("fiez",),
+        adapted=True,
         summary="Fiez et al. 2019 (RAGE), for any m; phases of designs for the pairs still open",
-        interval_words=WORDS,
+        interval=INTERVAL,
     )
 }

@@ -51,12 +51,14 @@ leave, and the slacks add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from shortlist.noise.bounded import WithinRange
+from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.kl import highest_mean, lowest_mean
 from shortlist.numerics.order import largest_among, mark_best
@@ -70,11 +72,12 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import WORDS, mixture_bounds
+from shortlist.plans.arm_bounds import INTERVAL, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
+from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, StrategyThreshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -125,8 +128,8 @@ class Interval:
     factor: float
     # The squared half-width is this times σ²β/s; unused where it is bounded by relative entropy.
     square: float
-    words: str = ""  # the interval as a formula
-    reward_range: tuple[float, float] | None = None  # where every result must lie
+    of_arm: ArmInterval | None = None  # what it is, where it is not the usual one
+    results: ResultModel = field(default_factory=SubGaussian)  # what it is for
     timed: bool = False  # whether it widens while other arms are pulled
     alone: bool = True  # whether it holds for an arm by itself, not only in differences
 
@@ -139,27 +142,30 @@ class Interval:
         return np.array([level, self.square * problem.sigma**2])
 
 
-KL_WORDS = "{q : N kl(μ̂, q) ≤ C²/2}"
-KL = Interval(KL_RATE, K1, 0.0, KL_WORDS, (0.0, 1.0), timed=True)
-KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_WORDS, (0.0, 1.0))
+COINS = WithinRange(0.0, 1.0)
+KL_FORMULA = "{q : N kl(μ̂, q) ≤ C²/2}"
+KL_INTERVAL = ArmInterval(
+    KL_FORMULA,
+    "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy of two "
+    "coins and C the threshold",
+    KL_FORMULA,
+)
+KL = Interval(KL_RATE, K1, 0.0, KL_INTERVAL, COINS, timed=True)
+KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_INTERVAL, COINS)
 NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
-PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, WORDS, alone=False)
+PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, INTERVAL, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
-_BOUNDED = "the results lie in [0, 1]"
 _RATE = f"sqrt(2 ln(k₁Kt^α/δ)) in round t, with α = {ALPHA} and k₁ = {K1}."
 THRESHOLDS = {
-    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _BOUNDED, _AUTHORS, coverage=EACH_SIDE),
+    KL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        _BOUNDED,
         "after Robbins 1970; proof: docs/rivals.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
-    NORMAL_RATE: StrategyThreshold(
-        "exploration_rate", _RATE, "the noise is σ-sub-Gaussian", _AUTHORS, coverage=EACH_SIDE
-    ),
+    NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
     NORMAL_PAIRED: CONTRAST_MIXTURE,
 }
 
@@ -404,9 +410,10 @@ ALGORITHMS = {
         threshold=THRESHOLDS[row.interval.kind],
         name=row.name,
         summary=row.about,
-        classical=True,
-        reward_range=row.interval.reward_range,
-        interval_words=row.interval.words,
+        works=("subsets",),
+        relation=Unrelated,
+        results=row.interval.results,
+        interval=row.interval.of_arm,
     )
     for row in _TABLE
 }

@@ -6,7 +6,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import WORDS
+from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
 from shortlist.plans.strategy import ReducedProblem
 
@@ -39,7 +39,8 @@ ALGORITHMS = {
         strategy=Uniform,
         threshold=CONTRAST_MIXTURE,
         name="Uniform",
+        works=("robbins",),
         summary="Uniform sampling, a baseline; stops when all differences that matter are certain",
-        interval_words=WORDS,
+        interval=INTERVAL,
     )
 }

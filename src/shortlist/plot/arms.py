@@ -86,7 +86,7 @@ def left_out(shown: int, table: pd.DataFrame) -> str:
 def headline(study: Study, evaluations: int) -> str:
     """The title: what is looked for, by which algorithm, and the state of the study."""
     problem = study.problem
-    until = f"δ = {problem.delta:g}" if study.budget is None else f"budget {study.budget:,}"
+    until = study.aim.short(problem)
     state = "still running"
     if study.done:
         stop = study.answered_at

@@ -78,9 +78,9 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     words = _arms(ax, places, table["mean"].to_numpy())
     if look is not None:
         words += _boundary(ax, places, look)
-    if study.bound.guide:
+    if study.bound.relation.guide:
         words += "The features helped to guess, and had no part in the verification. "
-    elif study.bound.setting.classical:
+    elif not study.bound.relation.uses_features:
         words += f"{study.bound.name} does not look at the features. "
     _axes(ax, shares)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"

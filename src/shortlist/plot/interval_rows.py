@@ -66,7 +66,7 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
     alone = study.bound.engine.setup.alone
-    own_axis = f"mean, with its interval {study.bound.interval}"
+    own_axis = f"mean, with its interval {study.bound.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
@@ -151,12 +151,12 @@ def _stop(study: Study, look: Look, ax: Any) -> str:
         rows = "★: the arm minus c; others: b minus the arm. "
     if alone:
         rows = ""
-    if setup.budget is not None:
+    if not setup.aim.certifies:
         return (
             f"{rows}Each interval would contain the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it does so "
             f"less often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
-            f"after {setup.budget:,} evaluations, regardless of these bounds. "
+            f"after {setup.aim.budget:,} evaluations, regardless of these bounds. "
         )
     if setup.lagged:
         last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"

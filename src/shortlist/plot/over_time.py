@@ -66,7 +66,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     """
     past = study.history() if history is None else history
     look = past.last if study.evaluations else None
-    alone, signs = study.bound.engine.setup.alone, study.bound.interval
+    alone, signs = study.bound.engine.setup.alone, study.bound.interval.formula
     heights = [3.0] if alone or look is None else [3.0, 1.3]
     size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
     panels = panels_for(ax, size, heights)[1][: len(heights)]  # of those given, the first
@@ -81,7 +81,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         f"Each arm's mean with its own interval {signs}, for c and {whose}; the others are light. "
         f"The stopping rule reads {'these' if alone else 'those of differences, not these'}. "
     )
-    if study.budget is not None:
+    if not study.aim.certifies:
         words = words.partition("The stopping rule")[0]
     _bands(panels[0], past, look, arms, near)
     words += pair_words(look) + left_out(len(arms), look.table) + mark_stop(panels, study)
@@ -156,7 +156,7 @@ def _difference(ax: Any, study: Study, past: History) -> str:
     ax.axhline(study.problem.epsilon, color="black", linewidth=1.2, zorder=2.5)
     _time_axis(ax, times)
     ax.set_ylabel("difference", fontsize=9)
-    if study.budget is not None:
+    if not study.aim.certifies:
         return (
             "The difference of the challenger and the candidate that are least certain, at the end "
             f"of each phase. The study stops after {study.budget:,} evaluations."

@@ -66,7 +66,7 @@ def stopping(
     ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
     ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
-    if study.budget is not None:
+    if not study.aim.certifies:
         last, words = _spend(ax, study, float(values[-1]))
     elif study.model.stopped:
         stop = study.answered_at
@@ -89,8 +89,7 @@ def stopping(
     ax.xaxis.set_major_formatter(whole)
     ax.grid(color="0.92", zorder=0)
     open_frame(ax)
-    decides = "stopping statistic" if study.budget is None else "how much better c may be than b"
-    ax.set_ylabel(decides, fontsize=9)
+    ax.set_ylabel(study.aim.statistic_name, fontsize=9)
     return write_around([ax], headline(study, study.evaluations), [("evaluations", words)])
 
 

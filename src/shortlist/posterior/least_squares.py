@@ -24,9 +24,7 @@ from shortlist.numerics.records import (
 from shortlist.posterior.passes import absorb, inner, norms, products
 from shortlist.posterior.state import (
     ASIDE,
-    BEHIND,
     FIRST_REFRESH,
-    LAGGING,
     LEVEL,
     LOG_DET,
     NEXT_CLIMB,
@@ -34,7 +32,6 @@ from shortlist.posterior.state import (
     OBSERVED,
     PRIOR_LOG_DET,
     READY,
-    RECENT,
     REFRESH_EVERY,
     REFRESHED,
     REGULARIZATION,
@@ -43,7 +40,6 @@ from shortlist.posterior.state import (
     STEEPEST,
     STEP,
     TICK,
-    TRACE,
     WHOLE,
     State,
 )
@@ -110,23 +106,6 @@ def excess_of(state: State, arm: int) -> float:
     since = state.pulls[arm] - state.pilot[arm]
     excess = state.sums[arm] - state.pilot_sums[arm] - since * state.prior[arm]
     return excess / state.noise[arm]
-
-
-@compiled(typed=True)
-def start_lagging(state: State) -> None:
-    """Set the norms that bound what changes from now on."""
-    factor, metric, lagging = state.factor, state.lagging.metric, state.lagging
-    for i in range(metric.shape[0]):
-        for j in range(i + 1):
-            total = 0.0
-            for k in range(j + 1):
-                total += factor[i, k] * factor[j, k]
-            metric[i, j] = metric[j, i] = total
-    for a in range(lagging.deviations.shape[0]):
-        lagging.deviations[a] = math.sqrt(state.variances[a])
-        lagging.exact_at[a] = -1
-    state.scalars[TRACE] = 0.0
-    state.clock[BEHIND] = 0
 
 
 @compiled(typed=True)
@@ -197,15 +176,12 @@ def refresh_whole(state: State) -> bool:
 
 @compiled(typed=True)
 def refresh_rows(state: State) -> bool:
-    """Recompute everything where some rows of G are kept or none; False if the design is singular."""
+    """Recompute everything where some rows of G are kept; False if the design is singular."""
     x, y, kept = state.features, state.scratch, state.kept
     rank = x.shape[1]
     if not fit(state):
         return False
     products(x, y, state.means)
-    if state.layout == LAGGING:
-        for i in range(rank):
-            state.lagging.theta[i] = state.lagging.anchor[i] = y[i]
     norms(x, state.factor, y, state.variances)
     for s in range(state.rows.shape[0]):
         if kept.owners[s] >= 0:
@@ -215,8 +191,6 @@ def refresh_rows(state: State) -> bool:
             products(x, y, state.rows[s])
             state.variances[kept.owners[s]] = state.rows[s, kept.owners[s]]
     invert(state, kept.inverse)
-    if state.layout == LAGGING:
-        start_lagging(state)
     renew_shifted(state)
     return True
 
@@ -243,9 +217,6 @@ def start(state: State) -> None:
         state.clock[LEVEL] -= 1
         state.scalars[SHIFT] /= STEP
     state.scalars[LOG_DET] = 0.0
-    if state.layout == LAGGING:
-        for k in range(state.scratch.shape[0]):
-            state.lagging.theta[k] = state.lagging.anchor[k] = 0.0
 
 
 @compiled()
@@ -387,31 +358,8 @@ def observe_rows(state: State, arm: int, value: float) -> bool:
     return is_due(state, steep)
 
 
-@compiled(typed=True)
-def observe_lagging(state: State, arm: int, value: float) -> bool:
-    """Take in one evaluation where only θ̂ and V⁻¹ are kept current; returns whether a refresh is due."""
-    if not count_in(state, arm, value):
-        return False
-    clock, lagging, scratch = state.clock, state.lagging, state.scratch
-    apply(state, arm, state.kept.inverse, scratch)
-    variance = inner(state.features, arm, scratch)
-    noise = state.noise[arm]
-    growth = noise + variance
-    step = (value - inner(state.features, arm, lagging.theta)) * (1.0 / growth)
-    turn = clock[OBSERVED] % RECENT
-    for k in range(lagging.theta.shape[0]):
-        lagging.theta[k] += scratch[k] * step
-        lagging.recent[turn, k] = scratch[k]
-    lagging.growths[turn] = growth
-    clock[BEHIND] += 1
-    state.scalars[TRACE] += lagging.deviations[arm] * lagging.deviations[arm] / noise
-    downdate(state.kept.inverse, scratch, growth)
-    update_shifted(state, arm, value, growth)
-    return is_due(state, is_steep(growth, noise))
-
-
-REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows, LAGGING: refresh_rows}
-OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows, LAGGING: observe_lagging}
+REFRESH = {WHOLE: refresh_whole, ROWS: refresh_rows}
+OBSERVE = {WHOLE: observe_whole, ROWS: observe_rows}
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,6 @@ from shortlist.numerics.records import (
 )
 
 BLOCK = 1024
-SCANNED = 128  # arms in a block that is skipped if none of them can matter
 
 
 @compiled(fast=True)

@@ -16,23 +16,18 @@ from shortlist.numerics.blockwise import (
     triangle_of,
 )
 from shortlist.numerics.records import ABSENT, Integers, Reals
-from shortlist.posterior.lagging import all_variances
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
-from shortlist.posterior.passes import products
 from shortlist.posterior.pilot import set_aside, surprise
 from shortlist.posterior.state import (
     ASIDE,
-    LAGGING,
     LEAST_SHARE,
     LOG_DET,
     OBSERVED,
     READY,
-    RECENT,
     ROWS,
     STEEPEST,
     WHOLE,
     KeptRows,
-    Lagging,
     State,
 )
 
@@ -159,8 +154,7 @@ class Posterior:
     levels : bool, optional
         Whether the shift is the first of a grid, and rises.
     resident : int, optional
-        How many rows of G to keep; by default all for few arms, else 16. With 0 the estimates in
-        ``state`` are not kept current, and ``means`` and ``variances`` are made when asked for.
+        How many rows of G to keep; by default all for few arms, else 16.
     noise : array, K, optional
         (σ_a/σ)², the variance of each arm's noise in units of σ²; by default all 1. An evaluation
         of arm a counts 1/noise[a] times: weighted least squares.
@@ -191,7 +185,7 @@ class Posterior:
         if resident is None:
             resident = arms if keeps_all_rows(arms, rank) else 16
         kept = min(arms, resident)
-        layout = WHOLE if kept == arms else ROWS if kept else LAGGING
+        layout = WHOLE if kept == arms else ROWS
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
         by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "prior")
         self.state = State.zeros(
@@ -203,21 +197,19 @@ class Posterior:
             factor=(rank, rank),
             scratch=rank,
             lean=rank,
-            scalars=np.array([regularization, shift, 0.0, 0.0, 0.0, floor]),
-            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0, 0], np.int64),
+            scalars=np.array([regularization, shift, 0.0, 0.0, floor]),
+            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0], np.int64),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
             layout=layout,
             kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
-            lagging=no_lag(arms, rank) if layout == LAGGING else ABSENT,
         )
-        self._made: tuple[int, Reals, Reals] | None = None
         if regularization > 0.0:
             self.refresh()
 
     @property
     def means(self) -> Reals:
         """μ̂_a of every arm."""
-        return self._current()[0]
+        return self.state.means
 
     @property
     def pulls(self) -> Integers:
@@ -227,18 +219,7 @@ class Posterior:
     @property
     def variances(self) -> Reals:
         """G_aa = ‖x_a‖²_{V⁻¹} of every arm."""
-        return self._current()[1]
-
-    def _current(self) -> tuple[Reals, Reals]:
-        """Means and variances; where they are not kept current, computed once for the results so far."""
-        if self.state.layout != LAGGING or not self.ready:
-            return self.state.means, self.state.variances
-        if self._made is None or self._made[0] != self.observed:
-            means, variances = np.empty(len(self.pulls)), np.empty(len(self.pulls))
-            products(self.state.features, self.state.lagging.theta, means)
-            all_variances(self.state, variances)
-            self._made = self.observed, means, variances
-        return self._made[1:]
+        return self.state.variances
 
     @property
     def log_det(self) -> float:
@@ -285,16 +266,9 @@ class Posterior:
         for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
             sums[:] = total * pulls - sums
         state.means[:] = total - state.means
-        if state.layout == LAGGING:  # of arms with features, where the total is 0
-            state.lagging.theta[:] *= -1.0
-        self._made = None
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""
-        if self.state.layout == LAGGING:
-            made = np.empty(len(self.pulls))
-            products(self.state.features, self.state.kept.inverse @ self.state.features[arm], made)
-            return made
         return self.state.rows[row(self.state, int(arm))].copy()
 
     def refresh(self) -> None:
@@ -315,7 +289,6 @@ class Posterior:
     def copy(self) -> Posterior:
         """An independent copy; the features are shared."""
         twin = object.__new__(Posterior)
-        twin._made = self._made
         shared = self.state.features
         twin.state = self.state.mapped(lambda array: array if array is shared else array.copy())
         return twin
@@ -325,13 +298,6 @@ def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
     """Empty room for ``kept`` rows of G."""
     slots, owners = np.full(arms, -1, np.int64), np.full(kept, -1, np.int64)
     return KeptRows.zeros(slots=slots, owners=owners, used=kept, inverse=(rank, rank))
-
-
-def no_lag(arms: int, rank: int) -> Lagging:
-    """Empty room for what bounds estimates that are not kept current."""
-    recent = {"recent": (RECENT, rank), "growths": RECENT}
-    vectors = {"theta": rank, "anchor": rank, "deviations": arms, "exact_at": arms}
-    return Lagging.zeros(**vectors, **recent, metric=(rank, rank))
 
 
 def keeps_all_rows(arms: int, rank: int) -> bool:

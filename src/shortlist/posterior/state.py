@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 from shortlist.numerics.records import Integer, Integers, Reals, Record, Table
 
-REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, TRACE, FLOOR = 0, 1, 2, 3, 4, 5
+REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, FLOOR = 0, 1, 2, 3, 4
 OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
-REFRESHED, BEHIND = 7, 8
-# How much of G is kept: all of it, a few rows, or none; then the estimates of arms are not all current.
-WHOLE, ROWS, LAGGING = 0, 1, 2
+REFRESHED = 7
+# How much of G is kept: all of it, or some rows.
+WHOLE, ROWS = 0, 1
 STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
-RECENT = 8
 # What ‖x_i − x_j‖² is at least, in units of ‖x_i‖² + ‖x_j‖². It is a difference of entries of G, and the
 # entries are off by rounding: at most 2e-13 of their size was seen in orthonormal columns, when a
 # thousand results had been processed since the last refresh. A width below that would be noise.
@@ -36,31 +35,11 @@ class KeptRows(Record):
 
 
 @dataclass(frozen=True, eq=False)
-class Lagging(Record):
-    """What bounds the estimates of very many arms, which are not kept current (see ``lagging.py``).
-
-    ``State.means`` are those of ``anchor``, an earlier θ̂; ``deviations`` are ‖x_a‖ in the norm of V⁻¹ at the
-    last refresh, when V was ``metric``; ``State.variances`` are at least what they should be, all of
-    them right ``clock[BEHIND]`` pulls ago, arm a's after ``exact_at[a]`` pulls. For the last pulls,
-    the n-th in ``recent[n % 8]``, V⁻¹x_a before it and n_a + G_aa are kept.
-    """
-
-    theta: Reals
-    anchor: Reals
-    deviations: Reals
-    metric: Table
-    recent: Table
-    growths: Reals
-    exact_at: Integers
-
-
-@dataclass(frozen=True, eq=False)
 class State(Record):
     """The arrays behind a posterior; compiled code reads and writes them in place.
 
-    ``layout`` says how much of G is kept: WHOLE, and ``rows`` is G; ROWS, and ``kept`` says which; or
-    LAGGING, with no rows at all, where only ``kept.inverse`` and ``lagging`` are current. What a layout
-    does not use is ABSENT.
+    ``layout`` says how much of G is kept: WHOLE, and ``rows`` is G; or ROWS, and ``kept`` says which;
+    with WHOLE it is ABSENT.
     ``shifted`` is (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a
     pilot is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
     ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that exceeds rounding errors (see ``LEAST_SHARE``).
@@ -87,4 +66,3 @@ class State(Record):
     clock: Integers
     noise: Reals
     kept: KeptRows
-    lagging: Lagging

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from shortlist.guarantee import Guarantee
 from shortlist.plot.arms import after_stop
-from shortlist.study.guarantee import Assurance, assurance
 from shortlist.study.insight.health import examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
@@ -42,9 +42,9 @@ class Analysis:
         return [finding for finding in self.findings if finding.level == "warning"]
 
     @cached_property
-    def assurance(self) -> Assurance:
+    def guarantee(self) -> Guarantee:
         """What the answer is worth."""
-        return assurance(self.study, self.study.shortlist.error)
+        return self.study.shortlist.guarantee
 
     @cached_property
     def past(self) -> History:

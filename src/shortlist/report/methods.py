@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
-from shortlist.plans.budget import BudgetedOnProblem
+from shortlist.guarantee import contradicted
 from shortlist.printable import count
+from shortlist.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.report.analysis import Analysis
-from shortlist.report.citations import NEAREST, REDA, SOFTWARE, Work, algorithm_work, works
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
-from shortlist.study.insight.health import contradicted, departure
+from shortlist.study.insight.health import departure
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.view import beyond_first_plan, makes_plans
 
@@ -24,11 +24,6 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 NAMES_LISTED = 30  # a longer list belongs into a table
-KINDS = {  # of rules, in the words of the paper
-    **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
-    **{"stopping": "stop", "indices": "indices"},
-}
-RULES = {"lucb": "τ_LUCB", "ugape": "τ_UGapE"}
 
 
 def methods(analysis: Analysis) -> str:
@@ -42,7 +37,7 @@ def methods(analysis: Analysis) -> str:
     We looked for the best of K = 2 arms by top-m identification with fixed confidence
     """
     study = analysis.study
-    worth = [named(study.shortlist.guarantee)]
+    worth = [study.shortlist.guarantee.text]
     if analysis.warnings:
         worth.append(f"The data contradict what this assumes: {contradicted(analysis.warnings)}.")
     own, *others = (f"{name} {version}" for name, version in software().items())
@@ -55,32 +50,9 @@ def methods(analysis: Analysis) -> str:
 
 
 def cited(study: Study) -> list[Work]:
-    """The works that the text names."""
-    if study.budget is not None:
-        return [SOFTWARE, REDA, *NEAREST[_budgeted(study)]]
-    return works(study.bound.name, study.bound.threshold.source)
-
-
-# How an algorithm with a budget spends it, by the name of its class.
-SPENT = {
-    "XYHalving": "phases of equal length, each with half the challengers of the one before and pulls "
-    "by the XY-optimal design, over all arms, for telling them from the candidates",
-    "PairsInDoubt": "each pull went to the arm, of all arms, whose result removed the largest share of "
-    "the variance of the differences between candidates and others, every difference weighted by the "
-    "posterior probability that the two are in the wrong order",
-    "TopTwo": "the means were drawn from their posterior until two draws disagreed on the best, and "
-    "the pull went to the arm, of all arms, that told most about a pair on which they disagreed",
-}
-
-
-def _budgeted(study: Study) -> str:
-    assert isinstance(study.bound, BudgetedOnProblem)
-    return type(study.bound.algorithm).__name__
-
-
-def named(words: str) -> str:
-    """The words with "the paper" replaced by its name."""
-    return words.replace("of the paper", "of Réda et al. 2021")
+    """The works that the text names, this software and the paper first, each once."""
+    own, source = study.bound.cited, study.bound.threshold.source
+    return list(dict.fromkeys([SOFTWARE, work(PAPER), *own, *named_in(source)]))
 
 
 def plain(name: str) -> str:
@@ -100,44 +72,25 @@ def _design(study: Study) -> list[str]:
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
     if problem.minimizes:
         wanted += " (smallest mean)"
-    c = bound.misspecification
-    guide = f"the features were used to guess, by {plain(bound.guide)}, and not to verify"
-    model = (
-        f"No model related the means of the arms{f': {guide}' if bound.guide else ''}."
-        if bound.setting.classical
-        else f"Every arm had N = {problem.dimension:,} features (rank {problem.rank:,}), and the "
-        f"means were modelled as linear in them{f' to within c = {c:g}' if c else ''}."
-    )
-    if study.budget is not None:
+    model = plain(bound.relation.method)
+    paper, which = work(PAPER).short, f"{wanted} of K = {problem.arms:,} arms"
+    looked = study.aim.method(which, paper)
+    if not study.aim.certifies:
         return [
-            f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification "
-            f"({REDA.short}) with a fixed budget of T = {study.budget:,} evaluations.",
+            looked,
             model,
-            f"The algorithm was {plain(bound.name)}: {SPENT[_budgeted(study)]}; estimates by least "
-            "squares on all results. It is an extension without a theorem of "
-            f"{', '.join(work.short for work in NEAREST[_budgeted(study)])}.",
+            plain(bound.method),
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    whose, parts = algorithm_work(bound.name).credit, bound.engine.setup.parts
-    if parts:
-        rules = {kind: RULES.get(parts[kind], parts[kind].replace("_", " ")) for kind in KINDS}
-        said = [f"{words}: {plain(rules[kind])}" for kind, words in KINDS.items()]
-        whose = f"{whose}; {', '.join(said)}"
-    if bound.reward_range is not None:
-        noise = "results from {:g} to {:g}".format(*bound.reward_range)
-    else:
-        kind = "normal" if problem.noise.is_estimated else "σ-sub-Gaussian"
-        noise = f"{kind} noise with {problem.noise.figure}"
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
     return [
-        f"We looked for {wanted} of K = {problem.arms:,} arms by top-m identification with fixed "
-        f"confidence ({REDA.short}).",
+        looked,
         model,
-        f"The algorithm was {plain(bound.name)} ({whose}).",
+        plain(bound.method),
         f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
-        f"({named(bound.threshold.source)}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {noise}{S}.",
+        f"({bound.threshold.source}) with risk δ = {problem.delta:g}, slack "
+        f"ε = {problem.epsilon:g}, {bound.noise.description}{S}.",
     ]
 
 
@@ -161,7 +114,7 @@ def _course(analysis: Analysis) -> list[str]:
         first = study.model.first_bound
         words.append(
             f"The first {count(study.model.verified_from, 'evaluation')} were chosen by "
-            f"{plain(first.name)}, whose answer would assume that {first.assumed_of_features}. Its "
+            f"{plain(first.name)}, whose answer would assume that {first.relation.assumed}. Its "
             "list was then named and verified by each arm's own later results."
         )
     if study.done:

@@ -16,8 +16,7 @@ from shortlist._version import __version__
 from shortlist.files.writing import write_file
 from shortlist.report.analysis import Analysis
 from shortlist.report.arms import arms
-from shortlist.report.assumptions import assumptions
-from shortlist.report.methods import cited, methods, named, plain
+from shortlist.report.methods import cited, methods, plain
 from shortlist.report.pictures import pictures
 from shortlist.report.rendering import content_policy, environment
 from shortlist.report.sections import LEVELS, answer, failures, progress, specification, state, utc
@@ -51,7 +50,7 @@ def html(study: Study) -> str:
     True
     """
     analysis, problem = Analysis(study), study.problem
-    script = _own("script.js") + _own("search.js")
+    script = _own("script.js")
     title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
     title = f"{title} {problem.arms:,} arms" if study.name == UNNAMED else study.name
     return _template().render(
@@ -62,8 +61,6 @@ def html(study: Study) -> str:
         plain_title=plain(title),
         state=state(study),
         answer=answer(study),
-        guarantee=named(study.shortlist.guarantee).split(":", 1),
-        assumptions=assumptions(study),
         progress=progress(analysis),
         findings=sorted(analysis.findings, key=lambda finding: LEVELS.index(finding.level)),
         pictures=pictures(analysis),

@@ -79,34 +79,11 @@ MEANS = (
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    classical = study.bound.setting.classical
-    interval = (
-        "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C "
-        "the threshold"
-    )
-    if study.bound.reward_range is not None:
-        interval = (
-            "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy "
-            "of two coins and C the threshold"
-        )
-    elif study.bound.interval_words:
-        interval = (
-            f"{study.bound.interval_words}, with M/I the average of what each plan's own results say "
-            "of the arm, I its information (one over its variance, in units of σ²), and ρ that of "
-            "the first plan or, with the features as a guide, of one result"
-        )
-    elif classical:
-        interval = "mean ± C σ/√N, with N its evaluations and C the threshold"
-    compared = (
-        "The stop compares differences of two means, which are known more precisely. So intervals "
-        "may overlap where the order is settled."
-    )
-    if study.bound.engine.setup.alone:
-        compared = "The stop compares these intervals."
-    elif study.budget is not None:
-        compared = "Differences of two means are known more precisely."
+    classical = not study.bound.relation.uses_features
+    alone = study.bound.engine.setup.alone
+    compared = "The stop compares these intervals." if alone else study.aim.compared
     return (
-        f"{'' if classical else MEANS}Each interval is that of the arm alone: {interval}. "
+        f"{'' if classical else MEANS}Each interval is that of the arm alone: {study.bound.interval.meaning}. "
         f"{study.bound.coverage} {compared}"
     )
 
@@ -129,7 +106,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ("Cancelled", f"{cancelled:,}"),
     ]
     statistic = study.statistic
-    if study.budget is not None:
+    if not study.aim.certifies:
         rows.append(("Budget", f"{study.budget:,} evaluations, all of which are made"))
         error = study.shortlist.error
         found = before_the_rounds(study) if error is None else rounded(error)
@@ -182,24 +159,17 @@ def specification(study: Study) -> list[tuple[str, str]]:
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
         S += " (not used by this threshold)"
-    delta = f"{problem.delta:g}"
-    if study.budget is not None:
-        delta += " (of the interval of an arm named beforehand; it decides nothing)"
-    sigma = problem.noise.figure.removeprefix("σ = ")
-    if bound.reward_range is not None:
-        sigma += " (not used by this algorithm)"
-    features = f"{problem.dimension:,} (rank {problem.rank:,})"
     pulls = "Pulls of the first plan" if makes_plans(study) else "Initial pulls"
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
-        ("Risk, δ", delta),
+        ("Risk, δ", study.aim.delta_words(problem.delta)),
         ("Slack, ε", f"{problem.epsilon:g}"),
-        ("Noise, σ", sigma),
+        ("Noise, σ", bound.noise.specification),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.arms:,}"),
-        ("Features, N", "none used" if bound.setting.classical and not bound.guide else features),
+        ("Features, N", bound.relation.features_used),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
         (pulls, f"{len(study.model.first_bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
@@ -207,10 +177,8 @@ def specification(study: Study) -> list[tuple[str, str]]:
     if study.model.verifies:
         before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
         rows.insert(1, ("Before the verification", before))
-    if study.budget is not None:
-        rows.insert(1, ("Budget, T", f"{study.budget:,} evaluations"))
-    if bound.misspecification:
-        rows.append(("Misspecification, c", f"{bound.misspecification:g}"))
+    rows[1:1] = study.aim.settings
+    rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]

@@ -110,7 +110,7 @@ class Outcome:
             "the study; baseline: L1000 CDS²)",
             "",
             answer.effort,
-            answer.guarantee,
+            answer.guarantee.text,
             *self.notes,
         ]
         if len(self.measures):
@@ -131,7 +131,7 @@ class Outcome:
             "shortlist": list(answer.names),
             "final": answer.final,
             "evaluations": answer.evaluations,
-            "guarantee": answer.guarantee,
+            "guarantee": answer.guarantee.to_dict(),
             "assumptions": self.notes,
             "measures": self.measures.to_dict(orient="index"),
             "drugs": table.reset_index().to_dict(orient="records"),
@@ -222,7 +222,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
 
     The rewards, from ``DrugScreen.simulate``, show the misfit of the linear model.
     """
-    problem, setting = study.problem, study.bound.setting
+    problem, relation = study.problem, study.bound.relation
     words = [
         f"Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
         f"{problem.noise.figure} "
@@ -232,8 +232,8 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
             else "is your own assumption: only 0.5 or more is proven."
         )
     ]
-    if setting.classical:
-        used = "features only helped to guess" if study.bound.guide else "no features were used"
+    if not relation.uses_features:
+        used = "features only helped to guess" if relation.guide else "no features were used"
         return [*words, f"Means: nothing is assumed about them; {used}."]
     if problem.rank == problem.arms:
         return [

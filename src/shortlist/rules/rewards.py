@@ -32,6 +32,9 @@ def recorded(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
     return parameters[int(uniform(stream) * parameters.shape[0]), arm]
 
 
+REWARDS = {each.name: each for each in (gaussian, bernoulli, either, recorded)}
+
+
 def first_rewards(reward: Rule, parameters: np.ndarray, seed: int, arms: np.ndarray) -> np.ndarray:
     """The rewards that the compiled loop draws in a run of this seed that begins with these arms.
 

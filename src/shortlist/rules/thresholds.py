@@ -3,7 +3,7 @@
 A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says
 how its constants follow from ``ThresholdInputs``, what its proof assumes, and where it is proven. All
 of them are in ``THRESHOLDS``. All are called by their addresses, so that a study compiles only its own.
-The authors named in ``source`` are cited by a report if they are in ``report/works.toml``.
+The authors named in ``source`` are cited by a report if they are in ``works.toml``.
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shortlist.advice import advised
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
-from shortlist.noise import GIVEN
 from shortlist.numerics.jit import compiled
 from shortlist.rules.rule import Rule, rule
 
@@ -31,7 +30,6 @@ EACH_SIDE = (
     "once, with probability at least {level}, and with at least the same probability no arm's mean "
     "is above its upper bound."
 )
-LINEAR = f"{GIVEN} and the means are linear in the features"
 EACH_ARM = (
     "If what the guarantee assumes is true, each arm's mean lies within its bounds, at all times at "
     "once, with probability at least {level}, for each arm by itself and not for all arms together."
@@ -39,6 +37,22 @@ EACH_ARM = (
 NO_LEVEL = (
     "The bounds are {interval}, with no proven level: it is not known how often they contain an "
     "arm's mean."
+)
+
+
+class ArmInterval(NamedTuple):
+    """What the interval of an arm alone is."""
+
+    formula: str  # in signs
+    meaning: str  # in words, with what the signs are
+    short: str = "the mean ± C standard errors"
+
+
+OF_AVERAGE = ArmInterval("μ̂ ± Cσ/√N", "mean ± C σ/√N, with N its evaluations and C the threshold")
+OF_LEAST_SQUARES = ArmInterval(
+    "μ̂ ± Cσ√(xᵀV⁻¹x)",
+    "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C the "
+    "threshold",
 )
 
 
@@ -102,8 +116,6 @@ class Threshold:
         From the setting and λ_V as the formula has it, the constants that the function is given.
     proven : bool
         Whether a theorem covers it at all.
-    assumptions : str
-        What that theorem assumes, in words.
     source : str
         Where it was published, or where its proof is.
     coverage : str
@@ -128,7 +140,6 @@ class Threshold:
     rule: Rule
     formula: Callable[[ThresholdInputs, float], list[float]]
     proven: bool
-    assumptions: str
     source: str
     coverage: str
     needs_S: bool = False
@@ -367,7 +378,6 @@ THRESHOLDS: dict[str, Threshold] = {
             self_normalized,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + INFLATION],
             proven=True,
-            assumptions=LINEAR,
             source="Jedra and Proutière 2020",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -381,7 +391,6 @@ THRESHOLDS: dict[str, Threshold] = {
             levels,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
             proven=True,
-            assumptions=LINEAR,
             source="after Jedra and Proutière 2020; proof: docs/thresholds.md of shortlist",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -393,7 +402,6 @@ THRESHOLDS: dict[str, Threshold] = {
             pilot,
             lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
             proven=True,
-            assumptions=LINEAR,
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
@@ -405,7 +413,6 @@ THRESHOLDS: dict[str, Threshold] = {
             determinant,
             lambda s, ridge: [math.log(1.0 / s.delta), _bias(s, ridge)],
             proven=True,
-            assumptions=f"{GIVEN}, the means are linear in the features and ‖θ‖ ≤ S",
             source="Abbasi-Yadkori et al. 2011",
             coverage=ALL_AT_ONCE,
             needs_S=True,
@@ -422,8 +429,7 @@ THRESHOLDS: dict[str, Threshold] = {
                 s.longest**2 / (ridge * s.dimension),
             ],
             proven=True,
-            assumptions=f"{GIVEN}, the means are linear in the features and ‖θ‖ ≤ S",
-            source="equation (2) of the paper",
+            source="equation (2) of Réda et al. 2021",
             coverage=ALL_AT_ONCE,
             needs_S=True,
             regularization=lambda sigma, S: published_regularization(sigma),
@@ -433,7 +439,6 @@ THRESHOLDS: dict[str, Threshold] = {
             lucb1,
             lambda s, ridge: [math.log(5.0 * s.arms / (4.0 * s.delta))],
             proven=True,
-            assumptions=GIVEN,
             source="Kalyanakrishnan et al. 2012",
             coverage=EACH_SIDE,
             broken=_one_by_one,
@@ -442,7 +447,6 @@ THRESHOLDS: dict[str, Threshold] = {
             two_arms,
             lambda s, ridge: [2.0 * deviation(0.5 * math.log(s.m * (s.arms - s.m) / s.delta))],
             proven=True,
-            assumptions=GIVEN,
             source="Kaufmann and Koolen 2021",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -456,7 +460,6 @@ THRESHOLDS: dict[str, Threshold] = {
                 float(s.arms),
             ],
             proven=True,
-            assumptions=GIVEN,
             source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
             coverage=EACH_ARM,
             needs_span=True,
@@ -466,7 +469,6 @@ THRESHOLDS: dict[str, Threshold] = {
             all_arms,
             lambda s, ridge: [s.arms * deviation(math.log(1.0 / s.delta) / s.arms), s.arms],
             proven=True,
-            assumptions=LINEAR,
             source="Kaufmann and Koolen 2021",
             coverage=ALL_AT_ONCE,
             needs_span=True,
@@ -476,8 +478,7 @@ THRESHOLDS: dict[str, Threshold] = {
             heuristic,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0],
             proven=False,
-            assumptions="none would make it valid",
-            source="Section 5 of the paper",
+            source="Section 5 of Réda et al. 2021",
             coverage=NO_LEVEL,
         ),
     )
@@ -503,7 +504,6 @@ def user_threshold(function: Rule) -> Threshold:
             math.nan if s.S is None else s.S,
         ],
         proven=False,
-        assumptions="whatever its author assumes",
         source="the user",
         coverage=NO_LEVEL,
         shift=lambda s: s.regularization,
@@ -516,7 +516,6 @@ class StrategyThreshold:
 
     name: str
     summary: str
-    assumptions: str
     source: str
     coverage: str
     proven: bool = True

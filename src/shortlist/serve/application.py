@@ -17,9 +17,11 @@ from urllib.parse import quote, urlencode
 from starlette.applications import Starlette
 from starlette.datastructures import FormData, UploadFile
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
+from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
 from shortlist.errors import (
@@ -70,7 +72,7 @@ STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
 )
 
 
-def application(load: Callable[[], Study], *, token: str, names: Collection[str]) -> Guard:
+def application(load: Callable[[], Study], *, token: str, names: Collection[str]) -> ASGIApp:
     """An ASGI application that serves one study.
 
     Parameters
@@ -83,11 +85,14 @@ def application(load: Callable[[], Study], *, token: str, names: Collection[str]
         request for JSON.
     names : collection of str
         What the server is called in the header ``Host``, such as ``["127.0.0.1", "localhost"]``.
+        A page from elsewhere whose name was made to point here is refused.
     """
-    return Guard(_Served(load).starlette(), token, names)
+    hosts = [f"[{name}]" if ":" in name else name for name in names]  # IPv6 is in brackets there
+    guard = Guard(_Served(load).starlette(), token)
+    return TrustedHostMiddleware(guard, allowed_hosts=hosts, www_redirect=False)
 
 
-def run(app: Guard, listener: socket) -> None:
+def run(app: ASGIApp, listener: socket) -> None:
     """Serve until a signal ends it. Requests are not logged: their addresses contain the token."""
     config = Config(app, access_log=False, log_level="warning", timeout_keep_alive=60)
     Server(config).run(sockets=[listener])

@@ -1,10 +1,8 @@
-"""Who may come in: the token, the Host and the Origin of every request, and the size of its body."""
+"""Who may come in: the token and the Origin of every request, and the size of its body."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -29,7 +27,7 @@ HEADERS = {
 
 
 class Guard:
-    """Passes on only what the holder of the token sends, to a host of the right name.
+    """Passes on only what the holder of the token sends, from no page of another server.
 
     ``/TOKEN/…`` is passed on as ``/page/…``, and ``/api/…`` as it is if it has the header
     ``Authorization: Bearer TOKEN``. The body is read before anything else is done: whoever sends it
@@ -41,14 +39,10 @@ class Guard:
         What is guarded.
     token : str
         What only the invited know.
-    names : collection of str
-        What the server may be called in the header ``Host``, without the port. A page from
-        elsewhere whose name was made to point here is refused.
     """
 
-    def __init__(self, app: ASGIApp, token: str, names: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, token: str) -> None:
         self._app, self._token = app, token.encode()
-        self._names = {name.lower() for name in names}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -65,7 +59,7 @@ class Guard:
             await send(message)
 
         headers, path = Headers(scope=scope), scope["path"]
-        answer = self._stranger(headers) or self._uninvited(headers, path)
+        answer = _stranger(headers) or self._uninvited(headers, path)
         body = b""
         if answer is None and path.split("/")[1:] == [self._token.decode()]:
             answer = Response(status_code=307, headers={"Location": f"{path}/"})
@@ -83,18 +77,6 @@ class Guard:
 
         inner = {**scope, "path": path, "raw_path": path.encode()}
         await self._app(inner, receive_body, send_guarded)
-
-    def _stranger(self, headers: Headers) -> Response | None:
-        host, origin = headers.get("host", ""), headers.get("origin")
-        if _host(f"//{host}", with_port=False) not in self._names:
-            return refused(
-                f"this server is not called {host[:100]!r}. Use the address that `shortlist serve` "
-                "printed, or start it with --allow and that name.",
-                403,
-            )
-        if origin is not None and _host(origin, with_port=True) != host.lower():
-            return refused(f"a page of {origin[:100]!r} may not use this server.", 403)
-        return None
 
     def _uninvited(self, headers: Headers, path: str) -> Response | None:
         if path.startswith(f"{API}/"):
@@ -123,13 +105,12 @@ def refused(words: str, status: int, headers: dict[str, str] | None = None) -> J
     return JSONResponse({"error": words, "kind": "Refused"}, status, headers)
 
 
-def _host(address: str, *, with_port: bool) -> str | None:
-    """The host of an address, such as 127.0.0.1:8765; None if it has none, or cannot be read."""
-    try:
-        parts = urlsplit(address)
-        return (parts.netloc.lower() if with_port else parts.hostname) or None
-    except ValueError:
+def _stranger(headers: Headers) -> Response | None:
+    """The refusal of what a page of another server sends."""
+    origin = headers.get("origin")
+    if origin is None or origin.lower().partition("://")[2] == headers.get("host", "").lower():
         return None
+    return refused(f"a page of {origin[:100]!r} may not use this server.", 403)
 
 
 async def _body(headers: Headers, receive: Receive) -> bytes | None:

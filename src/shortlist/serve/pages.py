@@ -16,7 +16,7 @@ from shortlist._version import __version__
 from shortlist.plot.figure import number as plain_number
 from shortlist.printable import count
 from shortlist.report.analysis import Analysis
-from shortlist.report.methods import named, plain
+from shortlist.report.methods import plain
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import HtmlTable, decimals, number
@@ -60,7 +60,6 @@ def live(analysis: Analysis, statistics: StatisticHistory) -> str:
         words=study_words(study),
         arms=_arms(study),
         intervals=intervals(study),
-        guarantee=named(study.shortlist.guarantee).split(":", 1),
         verifiable=study.done and not cannot_verify(study),
         chart=statistic_chart(analysis, statistics.points(analysis)),
         number=plain_number,

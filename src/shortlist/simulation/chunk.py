@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import AnyEngine, Runs, joined
-from shortlist.noise import first_of_each
+from shortlist.noise.estimated import first_of_each
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import Problem
 from shortlist.rules import rewards

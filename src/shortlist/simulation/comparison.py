@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import is_auto, resolve_choice
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
@@ -168,10 +169,10 @@ def compare(
 
 def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
     """Raise where the instance's rewards leave the range that an algorithm is for."""
-    if bound.reward_range is None or instance.reward_range is None:
+    if instance.reward_range is None:
         return
-    (low, high), (least, most) = bound.reward_range, instance.reward_range
-    if least < low or most > high:
+    (low, high), (least, most) = bound.noise.limits, instance.reward_range
+    if not bound.noise.uses_sigma and (least < low or most > high):
         raise InvalidSetting(
             f"{bound.name} is for rewards from {low:g} to {high:g}, and those of the instance "
             f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "

@@ -255,12 +255,12 @@ def _problem(
 ) -> tuple[Problem, float | NDArray[np.float64]]:
     """The problem of an instance, and its σ in numbers: one, or one for every arm."""
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    if problem.noise.is_estimated:
+    if problem.noise.awaits_estimate:
         raise InvalidSetting(
             "an instance's sigma must be a number, or one per arm: the noise must be known to be "
-            f"simulated. Pass sigma={problem.noise.kind!r} to compare."
+            f"simulated. Pass sigma={problem.noise.word!r} to compare."
         )
-    return problem, problem.sigma if problem.noise.each is None else problem.noise.each
+    return problem, problem.noise.deviations
 
 
 def _numbers(name: str, values: Any) -> NDArray[np.float64]:

@@ -88,17 +88,17 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
         return Outlook(*first)
     if study.problem.noise.awaits_estimate:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
-    classical, problem = study.bound.setting.classical, study.problem
+    classical, problem = not study.bound.relation.uses_features, study.problem
     means, misfit = _pilot_means(study, pilot)
     filled = problem.arms - len(pilot) if classical else 0
     known = (*first, misfit, filled)
     if is_far_from_linear(Outlook(*known), problem):
         why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
         return Outlook(*known, why_no_bound=why)
-    sigma = problem.sigma if problem.noise.each is None else problem.noise.each
-    described: dict[str, Any] = {"means": means, "m": problem.m, "sigma": sigma}
+    described: dict[str, Any] = {"means": means, "m": problem.m}
+    described["sigma"] = problem.noise.deviations
     instance = from_arrays(problem.features, arms=problem.names, **described)
-    if study.budget is not None:
+    if not study.aim.certifies:
         return Outlook(*known, errors=_error_forecast(study, instance))
     samples, why_not = None, None
     try:
@@ -132,7 +132,7 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
             raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = study.bound.mirrored(np.array(list(pilot.values())))
-    if study.bound.setting.classical:
+    if not study.bound.relation.uses_features:
         every = np.full(problem.arms, means.mean())
         every[rows] = means
         return every, 0.0

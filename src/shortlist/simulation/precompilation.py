@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.catalog.gifa import GIFA
-from shortlist.catalog.names import Algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.top_two import TopTwo
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
@@ -96,7 +95,7 @@ KINDS: dict[str, Callable[[], None]] = {
     "misspecified": lambda: _use(MisLid(misspecification=0.1)),
     "plans": lambda: _use("Phased"),
     "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
-    "budgets": lambda: _use(PairsInDoubt(budget=RESULTS), TopTwo(budget=RESULTS)),
+    "budgets": lambda: _use(PairsInDoubt(budget=RESULTS)),
     "thresholds": _use_thresholds,
     "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ
 }

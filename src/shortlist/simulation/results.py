@@ -26,7 +26,7 @@ QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 class Results:
     """One row per run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
     (names), pulls (one number per arm), threshold (its name) and proven (whether a theorem covers
-    the answer if what it assumes holds). Frames of earlier versions lack the last two.
+    the answer if what it assumes holds).
     """
 
     frame: pd.DataFrame
@@ -98,8 +98,7 @@ class Results:
         Notes
         -----
         ``threshold`` is the threshold's name, and ``proven`` says whether a theorem covers the answer
-        if what it assumes holds; where it is False, the algorithm is a heuristic. Both are missing for
-        runs stored by earlier versions.
+        if what it assumes holds; where it is False, the algorithm is a heuristic.
 
         ``ratio`` is the mean divided by ``lower_bound``; a warning says why where there is none
         (ε > 0, for example), and ``lower_bound=False`` asks for none. It is below 1 only by chance, or if the
@@ -122,7 +121,7 @@ class Results:
             errors = int((~group["correct"]).sum())
             low, high = clopper_pearson(errors, len(group))
             rows[name] = {
-                **{key: group[key].iloc[0] if key in group else None for key in WORTH},
+                **{key: group[key].iloc[0] for key in WORTH},
                 "runs": len(group),
                 "unfinished": int((~group["stopped"]).sum()),
                 "mean": group["samples"].mean(),

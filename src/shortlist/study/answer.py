@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist import notebook
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
 from shortlist.problem import Problem
@@ -33,8 +34,8 @@ class Shortlist:
         How many evaluations it took.
     final : bool
         Whether the study has stopped; before that there is no guarantee.
-    guarantee : str
-        Whether the answer is proven, under which assumptions, or why it is not.
+    guarantee : Guarantee
+        Whether the answer is proven, under which assumptions, or why it is not: ``print`` it.
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.
@@ -48,7 +49,7 @@ class Shortlist:
     table: pd.DataFrame
     evaluations: int
     final: bool
-    guarantee: str
+    guarantee: Guarantee
     error: float | None = None
     audited: int = 0
     coverage: str = ""
@@ -68,7 +69,7 @@ class Shortlist:
         )
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        below = [self.effort, self.guarantee, *([self.coverage] if len(self) else [])]
+        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
         return printable("\n".join([figures, *below]))
 
     def _repr_html_(self) -> str:
@@ -76,7 +77,7 @@ class Shortlist:
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
-        below = [self.effort, self.guarantee, *([self.coverage] if len(self) else [])]
+        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
         return figures + "".join(map(notebook.paragraph, below))
 
     @property

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm_on_problem import beyond_rank
 from shortlist.numerics.linear import solve_lower
-from shortlist.plans.budget import BudgetedOnProblem, no_guarantee
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -46,24 +45,16 @@ def no_room(study: View) -> str:
     )
 
 
-def worth_of_budget(study: View, error: float | None) -> str:
-    """What the answer is worth: the estimated probability that it is wrong, and what that is."""
-    assert isinstance(study.bound, BudgetedOnProblem)
-    assert study.bound.algorithm is not None
+def error_words(study: View, error: float | None) -> str:
+    """The estimated probability of a wrong shortlist and what it supposes; empty if unknown."""
     if error is None:
-        return study.bound.guarantee()
+        return ""
     problem = study.problem
-    linear = (
-        ""
-        if study.bound.setting.classical
-        else " and means linear in the features, which was not tested"
-    )
     return (
-        f"{no_guarantee(study.budget)} Estimated probability of a wrong shortlist: "
-        f"{rounded(error)}. It is an estimate, "
+        f"Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
         f"not a bound: in that share of {DRAWS:,} draws of the true means from their posterior, an "
         f"arm of the shortlist lies {beyond_rank(problem)}. It assumes "
-        f"normal noise with σ = {problem.sigma:g}{linear}. {study.bound.algorithm.extension}"
+        f"normal noise with σ = {problem.sigma:g}{study.bound.relation.supposed}."
     )
 
 

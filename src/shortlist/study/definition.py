@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,25 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.advice import advised
-from shortlist.catalog.gifa import GIFA
-from shortlist.catalog.names import ALGORITHMS, Algorithm, find_algorithm
+from shortlist.catalog.gifa import threshold_name
+from shortlist.catalog.registry import ALGORITHMS, find_algorithm
+from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.plans.algorithm import Planned
-from shortlist.plans.budget import Budgeted
-from shortlist.plans.guide import Guided
-from shortlist.plans.halving import XYHalving
-from shortlist.plans.mislid.algorithm import MisLid
-from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.top_two import TopTwo
 from shortlist.problem import Problem
-from shortlist.rules.registry import RULES, find_threshold
-from shortlist.rules.thresholds import THRESHOLDS, Threshold
 
-OWN = "(your own)"
-KEYS = ("m", "sigma", "delta", "epsilon", "S", "algorithm", "threshold", "seed", "lease")
+KEYS = (
+    "m",
+    "sigma",
+    "delta",
+    "epsilon",
+    "S",
+    "algorithm",
+    "threshold",
+    "seed",
+    "lease",
+    "audit",
+    "direction",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,13 +70,12 @@ class Definition:
             "epsilon": problem.epsilon,
             "S": problem.S,
             "algorithm": _described(find_algorithm(algorithm)),
-            "threshold": None if threshold is None else _threshold_name(find_threshold(threshold)),
+            "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": bool(audit),
+            "direction": problem.direction,
         }
-        if problem.minimizes:  # settings without it maximize, and their digest is an older one's
-            choices["direction"] = problem.direction
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
 
@@ -98,23 +100,21 @@ class Definition:
 
     @property
     def audit(self) -> bool:
-        """Whether linearity is tested; it was not in studies that were begun before audits were."""
-        return bool(self.choices.get("audit", False))
+        """Whether linearity is tested."""
+        return bool(self.choices["audit"])
 
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
-        budgets = [each.choices["algorithm"].get("budget") for each in (self, stored)]
-        if "audit" not in stored.choices:
-            self.choices.pop("audit", None)
+        described = [each.choices["algorithm"].get("settings", {}) for each in (self, stored)]
+        budgets = [each.get("budget") for each in described]
         algorithm = algorithm and budgets[0] == budgets[1]
         taken = ["seed"] * seed + ["algorithm", "threshold"] * algorithm
         self.choices.update((key, stored.choices[key]) for key in taken)
 
     def problem(self) -> Problem:
         """The problem of the study."""
-        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S")}
-        asked["direction"] = self.choices.get("direction", "maximize")
-        noise = Noise.read(self.choices["sigma"], self.names)
+        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
+        noise = Noise.read(self.choices["sigma"])
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
@@ -148,9 +148,8 @@ class Definition:
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
-        given, kept = ({"direction": "maximize", **each.choices} for each in (self, stored))
-        for key, value in given.items():
-            was = kept.get(key)
+        for key, value in self.choices.items():
+            was = stored.choices[key]
             if was != value:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with {key} = {_shown(was)}, but "
@@ -167,6 +166,7 @@ class Definition:
     def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
         stored, threshold = self.choices["algorithm"], self.choices["threshold"]
+        settings = stored.get("settings", {})
         if algorithm is not None:
             given = _described(find_algorithm(algorithm))
             if given != stored:
@@ -175,12 +175,12 @@ class Definition:
                     f"{_shown(given)} was given."
                 )
             chosen: str | Algorithm = algorithm
-        elif stored.get("model") is not None:
+        elif settings.get("model") is not None:
             raise InvalidSetting(
-                f"the study {name!r} was run with a model of your own ({stored['model']}), and storage "
+                f"the study {name!r} was run with a model of your own ({settings['model']}), and storage "
                 f"keeps its name, never code: {_passed_again('model')}."
             )
-        elif OWN in stored.values():
+        elif OWN in settings.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
                 f"keeps names, never code: {_passed_again('algorithm')}."
@@ -243,58 +243,21 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
     if ALGORITHMS.get(algorithm.name) == algorithm:
         return {"name": algorithm.name}
-    if isinstance(algorithm, Budgeted):
-        # XY-halving was the only one at first, and is stored without the name of its class.
-        kind = {} if isinstance(algorithm, XYHalving) else {"kind": type(algorithm).__name__}
-        return {"name": algorithm.name, "budget": algorithm.budget, **kind}
-    if isinstance(algorithm, Guided):
-        return {"name": Guided.__name__, "model": algorithm.model_name}
-    if isinstance(algorithm, MisLid):
-        # Named by its class: the parameters beside it are what its name in tables is made of.
-        return {"name": MisLid.__name__, **asdict(algorithm)}
-    if isinstance(algorithm, Planned):
-        return {"name": algorithm.name, "strategy": OWN}
-    assert isinstance(algorithm.threshold, Threshold)
-    ridge = algorithm.regularization
-    return {
-        "name": algorithm.name,
-        **{
-            kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
-            for kind, rule in algorithm.rules.items()
-        },
-        "threshold": _threshold_name(algorithm.threshold),
-        "allocation": algorithm.allocation,
-        "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
-        "initialization": algorithm.initialization,
-        "elimination": algorithm.elimination,
-        "classical": algorithm.classical,
-        "only_m": algorithm.only_m,
-    }
-
-
-BUDGETED: dict[str, type[Budgeted]] = {
-    each.__name__: each for each in (XYHalving, TopTwo, PairsInDoubt)
-}
+    kind = type(algorithm).__name__
+    return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}
 
 
 def _algorithm(described: dict[str, Any]) -> str | Algorithm:
-    if len(described) == 1:
+    if "kind" not in described:
         return str(described["name"])
+    if described["kind"] not in Algorithm.kinds:
+        raise DamagedStorage(
+            f"the study's algorithm, {described['name']}, is not known to this version."
+        )
     try:
-        if "model" in described:
-            return Guided()
-        if described.get("name") == MisLid.__name__:
-            return MisLid(**{key: value for key, value in described.items() if key != "name"})
-        if "budget" in described:
-            given = {key: value for key, value in described.items() if key != "kind"}
-            return BUDGETED[described.get("kind", XYHalving.__name__)](**given)
-        return GIFA(**described)
+        return Algorithm.kinds[described["kind"]].read(described["settings"])
     except (KeyError, TypeError) as error:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
-
-
-def _threshold_name(threshold: Threshold) -> str:
-    return threshold.name if THRESHOLDS.get(threshold.name) is threshold else OWN
 
 
 def _shown(value: Any) -> str:

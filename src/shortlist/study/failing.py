@@ -67,5 +67,4 @@ def nothing_to_ask(study: View) -> ShortlistError:
 def is_for_failures(study: View) -> bool:
     """Whether it is for arms set aside, not for a budget or an audit, that no more is asked for."""
     made = len(study.taken) + len(study.pending) + len(study.waiting)
-    has_room = study.budget is None or made < study.budget
-    return bool(study.set_aside) and has_room and not study.audit.is_running
+    return bool(study.set_aside) and study.aim.room(made) > 0 and not study.audit.is_running

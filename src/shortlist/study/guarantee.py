@@ -1,21 +1,22 @@
-"""The guarantee of an answer in words, with conditions that arose while the study ran.
+"""The guarantee of a study's answer: its parts, collected from what the study has seen.
 
-The shortlist, the report, the command line and warnings all say it with these words.
+All words about what an answer is worth are in ``shortlist.guarantee``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
 
+from shortlist import guarantee
+from shortlist.guarantee import Assumption, Condition, Guarantee
 from shortlist.printable import count, quoted
-from shortlist.study.budget import worth_of_budget
+from shortlist.study.budget import error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import (
-    contradicted,
     departure,
     doubts,
     examine,
+    is_linearity_tested,
     is_linearity_untested,
     passed,
     rejected,
@@ -26,20 +27,9 @@ from shortlist.study.verification import price_of_proof
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5
-IN_A_WORD = {"curvature": "curved"}  # findings that a badge calls otherwise
 
 
-class Assurance(NamedTuple):
-    """What an answer is worth."""
-
-    badge: str  # in a word or two
-    # Good only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
-    # that.
-    level: Literal["good", "plain", "warn"]
-    words: str  # in full
-
-
-def assurance(study: View, error: float | None = None) -> Assurance:
+def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     """What the answer of a study is worth, or would be at its stop.
 
     With a budget, ``error`` is the estimated probability of a wrong list. Nothing is changed in the
@@ -48,87 +38,80 @@ def assurance(study: View, error: float | None = None) -> Assurance:
     Examples
     --------
     >>> from shortlist import Study
-    >>> assurance(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
+    >>> guarantee_of(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
     'No guarantee yet'
     """
-    if study.budget is not None:
-        return _with_budget(study, error)
+    parts = study.bound.claim, _assumptions(study), conditions(study)
+    if not study.aim.certifies:
+        spent = f"{study.evaluations:,}{study.aim.out_of} results."
+        return guarantee.of_budget(
+            *parts,
+            estimate=error_words(study, error),
+            progress="" if study.done else spent,
+            doubts=doubts(study),
+        )
     if study.audit.rejection is not None:
         badge, why = rejected(study)
-        return Assurance(f"Not certified: {badge}", "warn", f"Not certified: {why}")
-    claim = study.bound.guarantee()
+        return guarantee.not_certified(*parts, badge=badge, why=why)
+    if not study.done and study.audit.plan is not None and study.audit.is_running:
+        test = len(study.audit.plan), len(study.audit.missing(study.trials))
+        return guarantee.not_yet(*parts, test=test)
     if not study.done:
-        return _unfinished(study, claim)
-    words = [claim]
+        return guarantee.not_yet(*parts, notes=_to_come(study), doubts=doubts(study))
+    notes = []
     if rests_on_features(study.bound):
-        words.append(untested(study) if is_linearity_untested(study) else passed(study))
-        words += [
+        notes = [untested(study) if is_linearity_untested(study) else passed(study)]
+        notes += [
             hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
         ]
-        words.append(price_of_proof(study))
-    words += [sentence for _, sentence in conditions(study)]
-    warnings = doubts(study)
-    if warnings:
-        words[0] = study.bound.guarantee("What is proven under these assumptions")
-        against = " ".join(f"{finding.words} {finding.meaning}" for finding in warnings)
-        names = ", ".join(IN_A_WORD.get(finding.name, finding.name) for finding in warnings)
-        doubt = f"In doubt: the results contradict what is assumed ({contradicted(warnings)}). {against}"
-        return Assurance(f"In doubt: {names}", "warn", " ".join([doubt, *words]))
-    if not study.bound.proven:
-        return Assurance("Heuristic", "warn", " ".join(words))
-    if is_linearity_untested(study):
-        words[0] = study.bound.guarantee(f"{study.bound.first_words}, which is untested")
-        return Assurance("Proven if linear: untested", "plain", " ".join(words))
-    if study.bound.misspecification:
-        badge = f"Proven if within {study.bound.misspecification:g} of linear"
-        return Assurance(badge, "plain", " ".join(words))
-    if study.bound.assumed_of_features:
-        return Assurance("Proven if linear", "plain", " ".join(words))
-    return Assurance("Proven", "good", " ".join(words))
+        notes += filter(None, [price_of_proof(study)])
+    return guarantee.final(
+        *parts, notes=notes, untested=is_linearity_untested(study), doubts=doubts(study)
+    )
 
 
-def _with_budget(study: View, error: float | None) -> Assurance:
-    words = worth_of_budget(study, error)
-    warnings = doubts(study)
-    if warnings:
-        words = f"{words} The results contradict what is supposed: {contradicted(warnings)}."
-    if study.done:
-        words = " ".join([words, *(sentence for _, sentence in conditions(study))])
-    else:
-        words = f"Not final: {study.evaluations:,} of {study.budget:,} results. {words}"
-    return Assurance("No guarantee: fixed budget", "warn", words)
-
-
-def _unfinished(study: View, claim: str) -> Assurance:
+def _to_come(study: View) -> list[str]:
+    """Whether the answer will be tested, in a sentence; none where nothing is assumed."""
     audit = study.audit
-    badge = "No guarantee yet" if study.bound.proven else "No guarantee yet, then heuristic"
-    level: Literal["plain", "warn"] = "plain" if study.bound.proven else "warn"
-    if audit.is_running:
-        assert audit.plan is not None
-        left = len(audit.missing(study.trials))
-        words = (
-            f"No guarantee yet: of the {len(audit.plan):,} evaluations that test whether the means "
-            f"are linear in the features, {left:,} are still to be asked for. If they agree: {claim}"
-        )
-        return Assurance(badge, level, words)
-    words = f"No guarantee yet: the study has not stopped. At its stop: {claim}"
     if audit.wanted and is_audited(study.bound):
         least = audit_size(study.problem.arms, study.evaluations)
-        words += (
-            f" Before that, at least {least:,} fresh evaluations test whether the means are linear "
+        return [
+            f"Before that, at least {least:,} fresh evaluations test whether the means are linear "
             "in the features."
+        ]
+    return [untested(study)] if rests_on_features(study.bound) and not audit.wanted else []
+
+
+def _assumptions(study: View) -> list[Assumption]:
+    """What the claim rests on, with what this study has found about it."""
+    found = [
+        _model(study, each) if each.name == "Model" else each
+        for each in study.bound.claim.assumptions
+    ]
+    if not out_of_order(study):
+        words = (
+            "No result was processed before one that was asked for earlier, so it does not matter "
+            "which were ready first."
         )
-    elif rests_on_features(study.bound) and not audit.wanted:
-        words += f" {untested(study)}"
-    warnings = doubts(study)
-    if warnings:
-        words += f" The results contradict what is assumed: {contradicted(warnings)}."
-        return Assurance(badge, "warn", words)
-    return Assurance(badge, level, words)
+        found.append(Assumption("Order", "", words))
+    return found
 
 
-def conditions(study: View) -> list[tuple[str, str]]:
-    """What else the guarantee rests on: a word and a sentence for each condition.
+def _model(study: View, assumption: Assumption) -> Assumption:
+    """The assumption on the means, with how it was tested."""
+    if not assumption.words or study.bound.relation.tolerance:
+        return assumption
+    if study.audit.rejection is not None:
+        finding = f"Tests speak against it: {departure(study)}"
+        return assumption._replace(tested=True, finding=finding)
+    if is_linearity_tested(study):
+        return assumption._replace(tested=True, finding=passed(study))
+    finding = f"Nothing has tested it{'' if study.done else ' yet'}."
+    return assumption._replace(finding=finding)
+
+
+def conditions(study: View) -> list[Condition]:
+    """What else the guarantee rests on.
 
     There is none if all results came in the order asked for.
 
@@ -139,7 +122,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
     >>> from shortlist import Study
     >>> study = Study(arms=["a", "b"], m=1, sigma=0.5, algorithm="LUCB")
     >>> trial = study.fail(study.ask(), "dropped")
-    >>> [word for word, _ in conditions(study)]
+    >>> [condition.name for condition in conditions(study)]
     ['Failures']
     """
     taken, until = _answer(study)
@@ -170,7 +153,7 @@ def conditions(study: View) -> list[tuple[str, str]]:
         "Whether an evaluation fails does not depend on the value that it would have had."
         + _ended_by_failures(study, until),
     }
-    return [(word, sentence) for (word, number), sentence in sentences.items() if number]
+    return [Condition(word, sentence) for (word, number), sentence in sentences.items() if number]
 
 
 def _ended_by_failures(study: View, until: int) -> str:

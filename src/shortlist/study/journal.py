@@ -1004,9 +1004,9 @@ class Journal:
                 count -= 1
         if model.stopped:
             return
-        budget = self._bound.engine.setup.budget
-        if budget is not None:  # those under way are counted as told
-            count = min(count, budget - len(ledger.taken) - len(ledger.unsettled))
+        # Those under way are counted as told.
+        made = len(ledger.taken) + len(ledger.unsettled)
+        count = int(min(count, self._bound.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
         for _ in range(count):

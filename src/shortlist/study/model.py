@@ -27,9 +27,9 @@ from shortlist.engine.follow import (
     Steps,
     fresh_marks,
 )
-from shortlist.noise import first_of_each
+from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
-from shortlist.posterior.state import FLOOR, LAGGING
+from shortlist.posterior.state import FLOOR
 from shortlist.study.answer import EVERY, arm_table
 
 # What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop.
@@ -160,12 +160,8 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            # Where estimates lag behind, the time of their last update does not depend on results.
-            lags = state.layout == LAGGING
-            arms = (state.lagging.theta,) if lags else (state.means, state.variances)
-            # The floor does not depend on the results either, and older digests are without it.
-            learnt = state.scalars[:FLOOR]
-            for array in (state.pulls, state.sums, *arms, learnt):
+            learnt = state.scalars[:FLOOR]  # the floor does not depend on the results
+            for array in (state.pulls, state.sums, state.means, state.variances, learnt):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest

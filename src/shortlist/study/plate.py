@@ -249,7 +249,7 @@ def _some_differ(rows: Iterable[tuple[Trial | None, float]]) -> bool:
 
 def _check_value(where: str, value: float, study: Study) -> None:
     try:
-        study.bound.check(value)
+        study.bound.noise.check(value)
     except InvalidInput as error:
         raise InvalidInput(f"{where}: {error}") from None
 

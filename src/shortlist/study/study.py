@@ -8,6 +8,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
 
 import pandas as pd
@@ -15,8 +16,9 @@ from numpy.typing import ArrayLike
 
 from shortlist import notebook
 from shortlist.advice import advised, command, command_from
-from shortlist.catalog.names import Algorithm, find_algorithm
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
+from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import (
     ArmSetAside,
     DamagedStorage,
@@ -30,20 +32,19 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
-from shortlist.noise import Noise
+from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee import assurance, differences, ending, equal_seeds
+from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.health import (
     Findings,
     advice,
-    contradicted,
     doubts,
     examine,
     warn_of_features,
@@ -177,8 +178,6 @@ class Study(View):
             S=S,
             arms=arms,
         ).locked()
-        if budget is None and suspicious_delta(problem.delta):
-            warn_caller(UserWarning(suspicious_delta(problem.delta)))
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
@@ -193,7 +192,9 @@ class Study(View):
             audit=audit,
         )
         self._begin(problem, definition, chosen, wide)
-        if not self.bound.setting.classical:
+        if doubt := self.aim.doubtful_delta(problem.delta):
+            warn_caller(UserWarning(doubt))
+        if self.bound.relation.uses_features:
             warn_of_features(problem)
         if storage is None:
             self.name = "study" if name is None else name
@@ -280,109 +281,66 @@ class Study(View):
             )
         )
 
-    def without_features(
+    def continued(
         self,
         *,
-        algorithm: str | Algorithm | None = None,
-        threshold: Any = None,
         storage: str | os.PathLike[str] | None = None,
         name: str | None = None,
+        **changes: Any,
     ) -> Study:
-        """A study of the same arms that assumes nothing about their means, with all results so far.
+        """A study with all results so far, and the settings of this one but for some changes.
 
-        This study is not changed. The same holds for ``with_features_as_guide`` and
-        ``with_misspecification``.
+        This study stays as it is. The same arms, m, σ, δ, ε, direction, seed and lease are taken
+        over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
 
         Parameters
         ----------
-        algorithm, threshold : optional
-            As for a new study without features; by default what is recommended for it.
         storage : path or URL, optional
             Where to store it; by default in this study's storage, if it has one.
         name : str, optional
-            By default this study's name followed by "without features".
+            By default this study's name, followed by the changes.
+        **changes
+            Arguments of ``Study``. ``features=None`` assumes nothing about the means.
+            ``trust="guide"`` lets the features guide the search, and prove nothing.
+            ``algorithm=MisLid(misspecification=c)`` assumes means within c of linear.
+            ``sigma=…``, ``delta=…`` and ``m=…`` are other examples.
 
         Examples
         --------
         >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
         >>> _ = study.tell(arm=2, value=0.3)
-        >>> free = study.without_features()
-        >>> free.evaluations, free.problem.is_classical
-        (1, True)
-        """
-        given = {"features": None, "algorithm": algorithm, "threshold": threshold}
-        return self._carried_over(given, "without features", storage, name)
-
-    def with_features_as_guide(
-        self,
-        model: Any = None,
-        *,
-        storage: str | os.PathLike[str] | None = None,
-        name: str | None = None,
-    ) -> Study:
-        """A study with all results so far, whose features guide the search but prove nothing.
-
-        Parameters
-        ----------
-        model : object with fit and predict, optional
-            What guesses; by default least squares. See ``Guided``.
-        storage, name : optional
-            As for ``without_features``; by default the name ends in "features as a guide".
-
-        Examples
-        --------
-        >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=0.1, seed=0)
-        >>> _ = study.tell(arm=2, value=0.3)
-        >>> guided = study.with_features_as_guide()
+        >>> free = study.continued(features=None)
+        >>> free.name, free.evaluations, free.problem.is_classical
+        ('study, without features', 1, True)
+        >>> guided = study.continued(trust="guide")
         >>> guided.evaluations, guided.bound.name
         (1, 'Guess-and-verify (guided by least squares)')
         """
-        given = {"features": self.problem.features, "trust": "guide", "model": model}
-        return self._carried_over(given, "features as a guide", storage, name)
-
-    def with_misspecification(
-        self,
-        c: float,
-        *,
-        storage: str | os.PathLike[str] | None = None,
-        name: str | None = None,
-    ) -> Study:
-        """A study with all results so far that assumes means within ``c`` of linear in the features.
-
-        Parameters
-        ----------
-        c : float
-            How far from linear a mean may be; see ``MisLid``.
-        storage, name : optional
-            As for ``without_features``; by default the name ends in c.
-        """
-        from shortlist.plans.mislid.algorithm import MisLid
-
-        given = {"features": self.problem.features, "algorithm": MisLid(misspecification=c)}
-        return self._carried_over(given, f"within {c:g} of linear", storage, name)
-
-    def _carried_over(
-        self, given: dict[str, Any], suffix: str, storage: Any, name: str | None
-    ) -> Study:
+        if not changes:
+            raise InvalidSetting(
+                "a continuation differs from its study, but no change was given. Say what is "
+                "different, such as features=None, trust='guide' or delta=0.01."
+            )
         problem = self.problem
-        alike: dict[str, Any] = {
+        settings: dict[str, Any] = {
+            "features": None if problem.is_classical else problem.features,
             "m": problem.m,
-            "sigma": Noise.read(problem.noise.written, problem.names),
+            "sigma": problem.noise.as_stated,
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "direction": problem.direction,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._journal.lease,
+            "storage": self.address if storage is None else storage,
+            "name": ", ".join([self.name, *starmap(_change, changes.items())])
+            if name is None
+            else name,
         }
-        place = self.address if storage is None else storage
-        called = f"{self.name}, {suffix}" if name is None else name
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
-            into = Study(**given, **alike, storage=place, name=called)
-        # Earlier versions did not keep from which trial a result came: those are carried once.
-        if not any(each.cause.origin == "carried" and each.key is None for each in into.trials):
-            into.carry_over(self)
+            into = Study(**(settings | changes))
+        into.carry_over(self)
         return into
 
     def carry_over(self, other: Study) -> list[Trial]:
@@ -452,7 +410,7 @@ class Study(View):
         --------
         >>> old = Study(arms=["ash", "elm"], m=1, sigma=0.1)
         >>> _ = old.tell(arm="elm", value=7.0)
-        >>> new = old.without_features()
+        >>> new = old.continued(delta=0.01)
         >>> _ = old.correct(0, 0.7, reason="decimal point forgotten")
         >>> [(here.value, there.value) for here, there in new.differing(old)]
         [(7.0, 0.7)]
@@ -500,7 +458,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.table()
         listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
-        error = None if self.budget is None else estimated_error(self)
+        error = None if self.aim.certifies else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it
             evaluations = self._answered_at + len(self.audit.results)
@@ -509,7 +467,7 @@ class Study(View):
             table=listed,
             evaluations=evaluations,
             final=final,
-            guarantee=assurance(self, error).words,
+            guarantee=guarantee_of(self, error),
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,
@@ -545,7 +503,7 @@ class Study(View):
         found = self._journal.ledger.find(trial)
         planned = makes_plans(self)
         beyond = planned and is_beyond_first_plan(self, found)
-        reason = Reason.of(found, self.problem, self.budget, planned=planned, beyond=beyond)
+        reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
         against = doubts(self)
         if not against:
             return reason
@@ -596,7 +554,7 @@ class Study(View):
         if self.done:
             read = advised(command("status"), "read study.shortlist")
             more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.budget is not None else f"{more} to go on evaluating"
+            more = "" if self.aim.why_final else f"{more} to go on evaluating"
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
                 f"final: {read}{more}."
@@ -703,7 +661,7 @@ class Study(View):
         if if_told not in ("raise", "ignore"):
             raise unknown_name("if_told", if_told, ["raise", "ignore"])
         bound = self._journal.model.bound
-        low, high = bound.limits
+        low, high = bound.noise.limits
         checked = [
             # What is a float within the limits needs no closer look.
             (
@@ -800,10 +758,10 @@ class Study(View):
         """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.budget is not None:
+        if self.aim.why_final:
             way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
-                f"the budget of {self.budget:,} evaluations is spent, and a study's budget is final. "
+                f"{self.aim.why_final} "
                 f"To evaluate more, begin a study with a larger budget and these results: {way}."
             )
         self._journal.resume("reopened")
@@ -929,6 +887,24 @@ class Study(View):
         for finding in doubts(self) if self.done else []:
             warn_caller(GuaranteeInDoubt(str(finding)))
         return self.shortlist
+
+
+def _change(setting: str, value: Any) -> str:
+    """What is different in a continuation, as its name says it.
+
+    Examples
+    --------
+    >>> _change("features", None), _change("delta", 0.01), _change("algorithm", "LUCB")
+    ('without features', 'delta = 0.01', 'LUCB')
+    """
+    if setting == "features":
+        return "other features" if value is not None else "without features"
+    if setting == "trust" and value == "guide":
+        return "features as a guide"
+    if setting == "algorithm" and value is not None:
+        return find_algorithm(value).name
+    is_short = isinstance(value, int | float | str)
+    return f"{setting} = {value}" if is_short else f"another {setting}"
 
 
 def _checked_callbacks(callbacks: object) -> list[Callback]:

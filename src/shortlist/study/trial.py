@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
 
 from shortlist import notebook
+from shortlist.aim import Aim
 from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
@@ -293,7 +294,7 @@ class Reason:
         cls,
         trial: Trial,
         problem: Problem,
-        budget: int | None = None,
+        aim: Aim,
         *,
         planned: bool = False,
         beyond: bool = False,
@@ -314,14 +315,7 @@ class Reason:
         b, c = problem.names[cause.b], problem.names[cause.c]
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
-        stop = (
-            f"the stopping statistic was {statistic:.4g}, and the study stops when it is at most "
-            f"{problem.epsilon:g}"
-        )
-        if budget is not None:
-            stop = f"the study stops after {budget:,} evaluations"
-        elif math.isnan(statistic):
-            stop = "it was part of the pilot, during which the study does not stop"
+        stop = aim.stop_words(statistic, problem.epsilon)
         purpose = (
             "is part of a plan to compare arms, above all" if planned else "was chosen to compare"
         )

@@ -21,7 +21,7 @@ def cannot_verify(study: View) -> str:
     >>> cannot_verify(Study(arms=["ash", "elm"], m=1, sigma=0.1))[:52]
     'the answer assumes nothing about how the means depen'
     """
-    if study.budget is not None:
+    if not study.aim.certifies:
         return (
             "a study with a budget stops when the budget is spent, and proves nothing: there is "
             "nothing to verify. Begin one without a budget, with these results: "

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
@@ -74,7 +75,12 @@ class View:
     @property
     def budget(self) -> int | None:
         """After how many results the study stops; None if it stops when it is certain enough."""
-        return self.bound.engine.setup.budget
+        return self.aim.budget
+
+    @property
+    def aim(self) -> Aim:
+        """When it stops: once it is certain, or after a number of evaluations."""
+        return self.bound.engine.setup.aim
 
     @property
     def trials(self) -> Trials:
@@ -159,7 +165,7 @@ class View:
         """A copy of the means, variances and pulls so far; later results do not change it."""
         found = self._journal.model.posterior.copy()
         if self.problem.minimizes:
-            found.mirror(self.bound.mirrored_at)
+            found.mirror(self.bound.noise.mirrored_at)
         return found
 
     @property
@@ -281,7 +287,7 @@ def is_beyond_first_plan(study: View, trial: Trial) -> bool:
 
 def needed_now(study: View, trials: Sequence[Trial]) -> int:
     """How many of these open trials, the first ones, it takes until the study looks at its stop."""
-    if not trials or not makes_plans(study) or study.budget is not None or study.model.stopped:
+    if not trials or not makes_plans(study) or not study.aim.certifies or study.model.stopped:
         return len(trials)
     # Those of an audit are asked for first, and are not part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)

@@ -34,7 +34,7 @@ def constants(
         By default the instance's; the constants of the paper's Section 4.4 and appendix have σ = 1.
     algorithms : iterable of str, optional
         Which rows; by default all four. ``m-LinGapE(2)`` takes time where there are many more arms
-        than features: K(K − 1)/2 linear programs.
+        than features: K(K − 1)/2 linear programs, seconds for K = 50 and minutes for K = 300.
 
     Examples
     --------
@@ -101,8 +101,8 @@ def _over_pairs(truth: Truth, price: Callable[[NDArray[np.float64]], NDArray[np.
     slack = truth.epsilon
     widths = np.maximum(slack, (slack + truth.gaps) / 3.0)
     largest = np.zeros(truth.problem.arms)
-    for i, weights in enumerate(all_weights(truth.problem.reduced)):
-        pairs = price(np.abs(weights)) / np.maximum(widths[i], widths[i + 1 :, None]) ** 2
+    for i, j, weights in all_weights(truth.problem.reduced):
+        pairs = price(np.abs(weights)) / np.maximum(widths[i], widths[j])[:, None] ** 2
         np.maximum(largest, pairs.max(axis=0), out=largest)
     return truth.one_sigma() ** 2 * float(largest.sum())
 

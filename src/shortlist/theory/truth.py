@@ -107,7 +107,7 @@ class Truth:
 
     def one_sigma(self) -> float:
         """σ, where all arms have the same; raises where they differ."""
-        if self.problem.noise.each is not None:
+        if np.ndim(self.problem.noise.deviations):
             raise InvalidSetting(
                 "the complexity constants and upper bounds of the paper are for one σ, and here "
                 "every arm has its own: pass a single sigma, such as the largest. lower_bound "

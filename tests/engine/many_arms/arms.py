@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.engine.many_arms.state import Memory, make_memory
+from shortlist.engine.many_arms.memory import Memory, make_memory
 from shortlist.posterior.posterior import Posterior
-from shortlist.posterior.state import LAGGING, State
+from shortlist.posterior.state import State
 
 M, SCALE = 3, 2.0
 KEY = np.uint64(7)
@@ -24,11 +24,11 @@ class Arms:
 
     @classmethod
     def made(cls, rows: int, *, arms: int = 60, rank: int = 4, seed: int = 0) -> Arms:
-        """Arms after 40 results, with so many rows of G; with none their estimates lag behind."""
+        """Arms after 40 results, with so many rows of G."""
         generator = np.random.default_rng(seed)
         features = generator.standard_normal((arms, rank))
         posterior = Posterior(features, regularization=0.5, resident=rows)
-        memory = make_memory(arms, rank, M, rows, by_gaps=rows > 0)
+        memory = make_memory(arms, M, rows)
         found = cls(posterior, memory, generator)
         found.tell(40)
         return found
@@ -55,15 +55,8 @@ class Arms:
         return means[:, None] - means + SCALE * np.sqrt(squares)
 
     @property
-    def means(self) -> np.ndarray:
-        return self.posterior.means
-
-    @property
     def mth_gaps(self) -> np.ndarray:
         """The m-th largest B_ij over i ≠ j, of every j."""
         gaps = self.gaps
         np.fill_diagonal(gaps, -np.inf)
         return np.sort(gaps, axis=0)[-M]
-
-    def lags(self) -> bool:
-        return self.state.layout == LAGGING

@@ -15,11 +15,10 @@ from error_rates import shown_above
 from misspecified import lying
 from nearly_linear import LIAR, LIE
 from shortlist import MisLid, errors
-from shortlist.catalog.names import find_algorithm
+from shortlist.catalog.registry import find_algorithm
 from shortlist.plans.mislid import algorithm as mislid
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
-from shortlist.report.assumptions import assumptions
 from shortlist.report.methods import methods
 from shortlist.report.page import html
 from shortlist.report.sections import specification
@@ -152,7 +151,7 @@ def test_a_stored_study_knows_its_misspecification(tmp_path: Path) -> None:
     study.run(result, progress=False, max_evaluations=140)
     loaded = shortlist.Study.load(tmp_path / "study.db")
     assert loaded.bound.name == "MisLid (c = 0.3)"
-    assert loaded.bound.misspecification == 0.1 + 0.2
+    assert loaded.bound.relation.tolerance == 0.1 + 0.2
     assert loaded.statistic == study.statistic
     memory = begin(0.1 + 0.2)
     memory.run(result, progress=False, max_evaluations=140)
@@ -198,12 +197,12 @@ def test_the_stop_is_where_the_gap_of_its_pair_ends(stop: Any) -> None:
 @pytest.mark.slow
 def test_guarantee_and_reports_name_c() -> None:
     study = begin()
-    words = study.bound.guarantee()
+    words = study.bound.claim.text
     assert words.startswith(
         "Proven if the means are within c = 0.15 of linear in the features: with"
     )
     assert "no mean is further than c = 0.15 from linear in the features" in words
-    assert "within c = 0.15 of θ·x" in dict(assumptions(study))["Model"]
+    assert "within c = 0.15 of θ·x" in dict(study.shortlist.guarantee.rests_on)["Model"]
     assert dict(specification(study))["Misspecification, c"] == "0.15"
     written = methods(Analysis(study))
     assert "linear in them to within c = 0.15" in written
@@ -215,8 +214,8 @@ def test_guarantee_and_reports_name_c() -> None:
 
 def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
     bounded = begin(sigma="bounded", reward_range=(-3.0, 3.0)).bound
-    assert "provided all results lie in that range" in bounded.guarantee()
-    assert "c = 0.15 from linear" in bounded.guarantee()
+    assert "provided all results lie in that range" in bounded.claim.text
+    assert "within c = 0.15 of linear" in bounded.claim.text
     each = begin(sigma=[0.1] * 9 + [0.3]).bound
     assert each.proven
     assert each.engine.setup.sigma == 0.3  # the largest holds for all

@@ -20,8 +20,7 @@ from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.report.page import html
-from shortlist.study.definition import Definition
-from shortlist.study.guarantee import assurance
+from shortlist.study.guarantee import guarantee_of
 from shortlist.study.insight.audit import Audit, audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
 
@@ -63,13 +62,13 @@ def test_a_line_passes_and_the_guarantee_says_how_it_was_tested():
     assert study.shortlist.final
     assert study.shortlist.audited == 20
     assert study.shortlist.evaluations == study.evaluations == study.answered_at + 20
-    words = study.shortlist.guarantee
+    words = study.shortlist.guarantee.text
     assert words.startswith("Proven if the means are linear in the features: ")
     assert "tested by 20 fresh evaluations of 20 arms at the stop, which are not included" in words
     assert "would have been found with probability 0.9" in words
     seen = f"{int((study.posterior.pulls > 0).sum())} of 60 arms were evaluated."
     assert f"in the pulls of the shortlist (level 1 %); {seen}" in words
-    assert assurance(study).level == "plain"
+    assert guarantee_of(study).level == "plain"
     fit = next(finding for finding in study.health() if finding.name == "fit")
     assert fit.level == "fine"
     assert "20 of them to test linearity" in str(study.shortlist)
@@ -100,19 +99,19 @@ def test_no_list_of_the_issue_is_called_proven(name, seed):
     study = rejected(**curved_truths()[name], seed=seed)
     assert not study.done
     assert not study.shortlist.final
-    assert not study.shortlist.guarantee.startswith("Proven")
+    assert not study.shortlist.guarantee.text.startswith("Proven")
     assert study.evaluations < 1500  # it is noticed early
 
 
 @pytest.mark.slow
 def test_one_voice():
     study = rejected(BELL)
-    words = study.shortlist.guarantee
+    words = study.shortlist.guarantee.text
     assert words.startswith("Not certified: the results contradict means that are linear in ")
     assert "Results of the same arm agree with σ" in words
     assert "so the means are not linear." in words
-    assert "without_features()" in words
-    badge = assurance(study)
+    assert "study.continued(features=None)" in words
+    badge = guarantee_of(study)
     assert badge.level == "warn"
     page = html(study)
     assert "badge good" not in page.split("</header>")[0]
@@ -147,17 +146,16 @@ def rejected_with_noise(times, seed, means=None):
 def test_a_sigma_that_is_too_small_is_blamed_and_not_linearity():
     studies = [study for seed in range(24) if (study := rejected_with_noise(3.0, seed))]
     assert len(studies) >= 20
-    badges = [assurance(study).badge for study in studies]
+    badges = [guarantee_of(study).badge for study in studies]
     assert badges.count("Not certified: σ too small") >= 0.8 * len(studies)
     assert badges.count("Not certified: linearity rejected") == 0
     blamed = studies[badges.index("Not certified: σ too small")]
-    words = blamed.shortlist.guarantee
+    words = blamed.shortlist.guarantee.text
     assert f"linear in the features with noise of σ = {blamed.problem.sigma:.4g} (" in words
     assert "σ is too small, and whether the means are linear cannot be judged" in words
     assert "new_study.carry_over(study)" in words
     assert "sigma='estimate'" in words
-    for copies_sigma in ("without_features()", "with_misspecification", "with_features_as_guide"):
-        assert copies_sigma not in words
+    assert "study.continued(" not in words  # it would copy σ
     advised = float(re.search(r"larger σ \(sigma=([\d.]+) or", words)[1])
     assert 2.0 < advised / blamed.problem.sigma < 6.0
 
@@ -168,13 +166,13 @@ def test_too_few_replicates_leave_both_causes_and_more_of_them_decide():
         study = shortlist.Study(FEATURES, m=5, sigma=0.2, seed=0)
         with pytest.warns(LinearityRejected):
             study.tell_unasked([(arm, 5.0 * (-1.0) ** arm, None) for arm in range(0, 60, 3)])
-        assert assurance(study).badge == "Not certified: linearity or σ rejected"
-        words = study.shortlist.guarantee
+        assert guarantee_of(study).badge == "Not certified: linearity or σ rejected"
+        words = study.shortlist.guarantee.text
         assert "Either the means are not linear or σ is too small" in words
         assert "If instead σ is too small, begin a new study with a larger σ" in words
         for arm in range(0, 60, 3):
             study.tell(arm=arm, value=5.0 * (-1.0) ** arm + times * 0.2 * draw.normal())
-        assert assurance(study).badge == f"Not certified: {badge}"
+        assert guarantee_of(study).badge == f"Not certified: {badge}"
 
 
 def looks(monkeypatch):
@@ -225,9 +223,11 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
     with pytest.warns(GuaranteeInDoubt, match="too small"):
         study.run(lambda trial: trial.arm + 3.0 * noise.normal(), progress=False)
     assert study.done
-    assert study.shortlist.guarantee.startswith("In doubt: ")
-    assert "What is proven under these assumptions: with probability" in study.shortlist.guarantee
-    assert assurance(study).level == "warn"
+    assert study.shortlist.guarantee.text.startswith("In doubt: ")
+    assert (
+        "What is proven under these assumptions: with probability" in study.shortlist.guarantee.text
+    )
+    assert guarantee_of(study).level == "warn"
     assert "In doubt: noise" in html(study)
     assert "contradict what the guarantee assumes: that the noise is no larger" in str(study.why(0))
 
@@ -236,10 +236,10 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
 def test_without_an_audit_linearity_is_called_assumed_and_not_tested():
     study = finished(BELL, audit=False)
     assert study.done
-    words = study.shortlist.guarantee
+    words = study.shortlist.guarantee.text
     assert words.startswith("Proven if the means are linear in the features, which is untested: ")
     assert "was assumed, not tested (audit=False); 6 of 60 arms were evaluated" in words
-    assert assurance(study).level == "plain"
+    assert guarantee_of(study).level == "plain"
     assert study.shortlist.audited == 0
 
 
@@ -255,7 +255,9 @@ def test_nothing_is_audited_where_nothing_is_assumed(kind):
     study.run(lambda trial: [0.1, 0.9, 0.2][trial.arm], progress=False)
     assert study.done
     assert study.shortlist.audited == 0
-    assert study.shortlist.guarantee.startswith("No guarantee" if kind == "budget" else "Proven: ")
+    assert study.shortlist.guarantee.text.startswith(
+        "No guarantee" if kind == "budget" else "Proven: "
+    )
 
 
 def test_health_says_untested_before_it_can_be_tested():
@@ -290,10 +292,10 @@ def test_an_audit_goes_on_where_it_was_after_a_crash(tmp_path):
         again.tell(trial, LINE[trial.arm] + values[trial.number])
         other.tell(twin, LINE[twin.arm] + values[twin.number])
     assert other.done
-    assert again.shortlist.guarantee == other.shortlist.guarantee
+    assert again.shortlist.guarantee.text == other.shortlist.guarantee.text
     last = shortlist.Study.load(place)
     assert last.done
-    assert last.shortlist.guarantee == other.shortlist.guarantee
+    assert last.shortlist.guarantee.text == other.shortlist.guarantee.text
 
 
 @pytest.mark.slow
@@ -344,7 +346,7 @@ def test_max_evaluations_may_end_a_run_within_the_audit():
         study.tell(trial := study.ask(), measure(trial))
     study.run(measure, max_evaluations=5, progress=False)
     assert not study.done
-    assert "15 are still to be asked for" in study.shortlist.guarantee
+    assert "15 are still to be asked for" in study.shortlist.guarantee.text
     study.run(measure, progress=False)
     assert study.done
 
@@ -367,7 +369,7 @@ def test_all_evaluations_of_the_audit_failing_leaves_linearity_untested():
     for trial in study.ask(20):
         study.fail(trial, "no substance left")
     assert study.done
-    assert study.shortlist.guarantee.startswith(
+    assert study.shortlist.guarantee.text.startswith(
         "Proven if the means are linear in the features, which is untested"
     )
 
@@ -381,8 +383,8 @@ def test_an_audit_that_could_not_have_found_anything_is_no_test():
     untested = verdict.detectable == (math.inf, math.inf)
     start = "Proven if the means are linear in the features"
     start += ", which is untested" if untested else ": "
-    assert study.shortlist.guarantee.startswith(start)
-    assert ("could not have shown a misfit" in study.shortlist.guarantee) == untested
+    assert study.shortlist.guarantee.text.startswith(start)
+    assert ("could not have shown a misfit" in study.shortlist.guarantee.text) == untested
 
 
 @pytest.mark.parametrize("algorithm", ["Phased", "LinGIFA", "LinGame", "Uniform", "m-LinGapE"])
@@ -413,7 +415,7 @@ def test_mislid_is_tested_within_its_misspecification():
     features, line = FEATURES[::4], LINE[::4]
     study = finished(line, features=features, epsilon=0.1, m=2, algorithm=mislid)
     assert study.shortlist.audited == 0
-    assert "was tested as the results came in" in study.shortlist.guarantee
+    assert "was tested as the results came in" in study.shortlist.guarantee.text
     with pytest.warns(LinearityRejected, match="within c = 0.05 of linear"):
         bent = finished(2.0 * BELL[::4], features=features, epsilon=0.1, m=2, algorithm=mislid)
     assert "not within c = 0.05 of linear" in study_words(bent)
@@ -423,7 +425,7 @@ def test_mislid_is_tested_within_its_misspecification():
 # Going on
 def test_going_on_without_features_keeps_every_result_and_finds_the_list():
     study = rejected(BELL, sigma=0.05, epsilon=0.1)
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.evaluations == study.evaluations
     assert free.problem.is_classical
     told = [(t.arm, t.value) for t in study.taken]
@@ -432,29 +434,29 @@ def test_going_on_without_features_keeps_every_result_and_finds_the_list():
     noise = np.random.default_rng(9)
     free.run(lambda t: BELL[t.arm] + 0.05 * noise.normal(), progress=False)
     assert min(BELL[int(name)] for name in free.shortlist) >= np.sort(BELL)[-5] - 0.1
-    assert free.shortlist.guarantee.startswith("Proven: ")
-    assert "carried over from an earlier study" in free.shortlist.guarantee
+    assert free.shortlist.guarantee.text.startswith("Proven: ")
+    assert "carried over from an earlier study" in free.shortlist.guarantee.text
     assert study.evaluations == len(told)  # the old one stays as it is
 
 
 def test_going_on_with_the_features_as_a_guide_keeps_every_result_and_finds_the_list(tmp_path):
     study = rejected(BELL, sigma=0.05, epsilon=0.1, storage=tmp_path / "s.db", name="bell")
-    guided = study.with_features_as_guide()
+    guided = study.continued(trust="guide")
     told = [(t.arm, t.value) for t in study.taken]
     assert [(t.arm, t.value) for t in guided.taken] == told
     noise = np.random.default_rng(9)
     guided.run(lambda t: BELL[t.arm] + 0.05 * noise.normal(), progress=False)
     assert min(BELL[int(name)] for name in guided.shortlist) >= np.sort(BELL)[-5] - 0.1
-    assert guided.shortlist.guarantee.startswith("Proven: ")
-    assert "nothing is assumed about how the means depend" in guided.shortlist.guarantee
+    assert guided.shortlist.guarantee.text.startswith("Proven: ")
+    assert "nothing is assumed about how the means depend" in guided.shortlist.guarantee.text
     again = shortlist.Study.load(tmp_path / "s.db", "bell, features as a guide")
     assert again.shortlist.names == guided.shortlist.names
 
 
 def test_going_on_with_a_misspecification_keeps_every_result():
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1)
-    near = study.with_misspecification(3.0)
-    assert near.bound.misspecification == 3.0
+    near = study.continued(algorithm=shortlist.MisLid(misspecification=3.0))
+    assert near.bound.relation.tolerance == 3.0
     assert near.evaluations == study.evaluations
 
 
@@ -464,7 +466,7 @@ def test_results_are_carried_in_the_order_in_which_they_came():
     order = [59, 59, 3, 0, 59, 3, 17]
     for value, arm in enumerate(order):
         study.tell(arm=arm, value=float(value))
-    free = study.without_features()
+    free = study.continued(features=None)
     assert [trial.arm for trial in free.taken] == order
     assert [trial.value for trial in free.taken] == list(range(7))
 
@@ -499,9 +501,9 @@ def test_open_trials_of_rounds_are_not_called_the_audit_s():
 
 def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1, storage=tmp_path / "s.db", name="dose")
-    free = study.without_features()
+    free = study.continued(features=None)
     assert free.name == "dose, without features"
-    again = study.without_features()
+    again = study.continued(features=None)
     assert again.evaluations == free.evaluations == study.evaluations
     loaded = shortlist.Study.load(tmp_path / "s.db", free.name)
     assert loaded.fingerprint == free.fingerprint
@@ -531,25 +533,6 @@ def test_compare_audits_if_asked_to():
 def test_audit_is_true_or_false(given):
     with pytest.raises(InvalidSetting, match="audit must be True or False"):
         shortlist.Study(FEATURES, m=1, sigma=1.0, audit=given)
-
-
-def test_a_study_that_was_stored_before_there_were_audits_loads_and_says_so(tmp_path, monkeypatch):
-    made = Definition.of.__func__
-
-    def before(cls, *given, **named):
-        found = made(cls, *given, **named)
-        del found.choices["audit"]
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Definition, "of", classmethod(before))
-        study = finished(LINE, storage=tmp_path / "old.db")
-    assert study.done
-    again, _ = study_of(LINE, storage=tmp_path / "old.db")
-    for old in (again, shortlist.Study.load(tmp_path / "old.db")):
-        assert old.done
-        assert old.fingerprint == study.fingerprint
-        assert "was assumed, not tested" in old.shortlist.guarantee
 
 
 def command(*words, folder, code=0):
@@ -594,16 +577,17 @@ def test_the_command_line_knows_the_audit(tmp_path):
     )
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
-    assert "`shortlist without-features screen.toml`" in refused.stderr
+    assert "`shortlist continue screen.toml --without-features`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status
     assert "The results contradict means that are linear in the features with noise of σ" in status
-    made = command("without-features", "screen.db", folder=tmp_path)
+    made = command("continue", "screen.db", "--without-features", folder=tmp_path)
     assert "28 results carried over" in " ".join(made.stdout.split())
     near = json.loads(
         command(
-            "with-misspecification",
+            "continue",
             "screen.db",
+            "--misspecification",
             2.5,
             "--study",
             "screen",

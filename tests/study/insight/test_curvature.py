@@ -10,7 +10,7 @@ from scipy.special import chdtrc
 
 import curved
 import shortlist
-from shortlist.study.guarantee import assurance
+from shortlist.study.guarantee import guarantee_of
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.health import examine
 
@@ -89,10 +89,10 @@ def test_a_curved_answer_is_in_doubt_and_the_words_say_what_to_do():
     assert "the square of column 1" in finding.words
     for words in ("the list may be wrong", "study.verify()", "trust='guide'", "approximate"):
         assert words in finding.meaning
-    worth = assurance(study)
+    worth = guarantee_of(study)
     assert worth.badge == "In doubt: curved"
     assert worth.level == "warn"
-    assert not worth.words.startswith("Proven")
+    assert not worth.text.startswith("Proven")
 
 
 def test_a_study_that_has_not_stopped_gets_a_note():

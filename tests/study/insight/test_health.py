@@ -536,18 +536,19 @@ def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> No
 @pytest.mark.parametrize(
     ("arms", "ways"),
     [
-        (4_000, ["without_features", "with_misspecification", "verify"]),
-        (4_001, ["without_features", "verify"]),
-        (30_000, ["without_features", "verify"]),
-        (30_001, ["verify"]),  # the others would need a table of arms × arms
+        (4_000, ["continued(features=None", "continued(algorithm=MisLid", "verify("]),
+        (4_001, ["continued(features=None", "verify("]),
+        (30_000, ["continued(features=None", "verify("]),
+        (30_001, ["verify("]),  # the others would need a table of arms × arms
     ],
 )
 def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: list[str]) -> None:
     study = shortlist.Study(healthy(arms, 3), m=1, sigma=1.0, algorithm="m-LinGapE")
     said = health.remedy(study)
-    every = ["without_features", "with_misspecification", "verify"]
-    assert [way for way in every if f"study.{way}(" in said] == ways
+    every = ["continued(features=None", "continued(algorithm=MisLid", "verify("]
+    assert [way for way in every if f"study.{way}" in said] == ways
     assert "new_study.carry_over(study)" in said
-    for way in every[:2] if arms == 30_001 else []:
+    changes = [{"features": None}, {"algorithm": shortlist.MisLid(misspecification=0.1)}]
+    for change in changes if arms == 30_001 else []:
         with pytest.raises((InvalidFeatures, InvalidSetting)):
-            getattr(study, way)(*[0.1] * (way == "with_misspecification"))
+            study.continued(**change)

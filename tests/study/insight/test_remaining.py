@@ -221,10 +221,8 @@ def tell(
         trial = study.ask()
         mean = float(study.problem.features[trial.arm] @ np.asarray(theta))
         value = mean + study.problem.sigma * noise.standard_normal()
-        if study.bound.reward_range is not None:
-            low, high = study.bound.reward_range
-            value = min(max(value, low), high)
-        study.tell(trial, value)
+        low, high = study.bound.noise.limits
+        study.tell(trial, min(max(value, low), high))
 
 
 def test_before_the_initial_pulls_are_told_it_says_how_many_are_left() -> None:

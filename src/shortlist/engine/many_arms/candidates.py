@@ -1,11 +1,8 @@
-"""J(t) among many arms, from J(t) of the round before.
+"""J(t) by the smallest m-th gap among many arms, from J(t) of the round before.
 
-By the largest means, where the means of very many arms are not all current: bounds say which few must
-be computed.
-
-By the smallest m-th gap, where rows of G are kept: the m-th largest B_ij over any set of arms i is at
-most the m-th gap of arm j. So j is excluded if m arms i have a B_ij larger than the m-th gap of the
-worst candidate. The arms of largest upper bound are tried, as they exclude most.
+The m-th largest B_ij over any set of arms i is at most the m-th gap of arm j. So j is excluded if m arms i
+have a B_ij larger than the m-th gap of the worst candidate. The arms of largest upper bound are tried, as
+they exclude most.
 """
 
 from __future__ import annotations
@@ -15,84 +12,23 @@ import math
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many_arms.indices import attains, gap_in_row, rank_row, size_of, slot_of
-from shortlist.engine.many_arms.state import LOOKED_UP, UNDECIDED, Memory, rows_read
+from shortlist.engine.many_arms.lists import (
+    SCANNED,
+    attains,
+    gap_in_row,
+    rank_row,
+    size_of,
+    slot_of,
+)
+from shortlist.engine.many_arms.memory import Memory, rows_read
 from shortlist.engine.round import ROUNDING, Round
 from shortlist.numerics.jit import compiled
-from shortlist.numerics.order import comes_before, insert, mark_anew, mark_best
+from shortlist.numerics.order import insert, mark_best
 from shortlist.numerics.records import Integers, Reals
-from shortlist.posterior.lagging import drift, mean_of, renew_means
 from shortlist.posterior.least_squares import apply, row
-from shortlist.posterior.passes import SCANNED, inner
+from shortlist.posterior.passes import inner
 from shortlist.posterior.state import FLOOR, ROWS, WHOLE, State
 from shortlist.rules.indices import paired_index, square_of
-
-
-@compiled(inline=False)
-def lowest_ranked(arms: Integers, values: np.ndarray, count: int, key: np.uint64) -> int:
-    """Index of the lowest-ranked arm."""
-    last = 0
-    for k in range(1, count):
-        if comes_before(values[last], arms[last], values[k], arms[k], key):
-            last = k
-    return last
-
-
-@compiled(inline=False, fast=True)
-def count_attaining_mean(
-    means: np.ndarray, deviations: np.ndarray, moved: float, least: float, first: int, end: int
-) -> int:
-    """How many arms of a block may have a mean of ``least`` or more."""
-    attaining = 0
-    means, deviations = means[first:end], deviations[first:end]
-    for i in range(end - first):
-        attaining += means[i] + moved * deviations[i] >= least
-    return attaining
-
-
-@compiled(inline=False)
-def update_top_means(
-    state: State, memory: Memory, candidates: Integers, m: int, inside: np.ndarray, key: np.uint64
-) -> None:
-    """Update J(t) by the rule ``top_means``."""
-    means, deviations, figures = state.means, state.lagging.deviations, memory.figures
-    arms = means.shape[0]
-    values = memory.block
-    if figures[LOOKED_UP] > arms:  # as much as one pass
-        renew_means(state)
-        figures[LOOKED_UP] = 0.0
-    moved = drift(state)
-    size = 0.0
-    for k in range(m):
-        values[k] = mean_of(state, candidates[k])
-        size = max(size, abs(values[k]))
-    last = lowest_ranked(candidates, values, m, key)
-    for first in range(0, arms, SCANNED):
-        end = min(first + SCANNED, arms)
-        least = values[last] - ROUNDING * size
-        if not count_attaining_mean(means, deviations, moved, least, first, end):
-            continue
-        for i in range(first, end):
-            if inside[i] or means[i] + moved * deviations[i] < least:
-                continue
-            figures[LOOKED_UP] += 1.0
-            mean = mean_of(state, i)
-            if comes_before(mean, i, values[last], candidates[last], key):
-                inside[candidates[last]] = False
-                inside[i] = True
-                candidates[last], values[last] = i, mean
-                last = lowest_ranked(candidates, values, m, key)
-                least = values[last] - ROUNDING * size
-
-
-@compiled(inline=False)
-def first_top_means(
-    state: State, candidates: Integers, m: int, inside: np.ndarray, key: np.uint64
-) -> None:
-    """Find J(t) by the rule ``top_means`` from all means."""
-    renew_means(state)
-    mark_anew(state.means, 1.0, m, key, candidates, inside)
-
 
 COSTLY = 5.0  # times K/N undecided arms cost as much as a new list of high arms
 
@@ -217,7 +153,7 @@ def update_smallest_gaps(
 ) -> None:
     """Update J(t) by the rule ``smallest_gap``."""
     memory, candidates, inside, kept = now.memory, now.arm_heap, now.inside, now.heap
-    undecided, counts, figures = memory.undecided, state.arm_scratch, memory.figures
+    undecided, counts, examined = memory.undecided, state.arm_scratch, memory.examined
     known = True
     for k in range(m):
         known = known and inside[candidates[k]]
@@ -234,12 +170,12 @@ def update_smallest_gaps(
     limit = worst + ROUNDING * (abs(worst) + size)
     if (
         memory.high_arms[0] == NO_ARM
-        or figures[UNDECIDED] > COSTLY * counts.shape[0] / state.scratch.shape[0]
+        or examined[0] > COSTLY * counts.shape[0] / state.scratch.shape[0]
     ):
         list_high_arms(state, memory, scale, key)
-        figures[UNDECIDED] = 0.0
+        examined[0] = 0
     found = list_undecided(state, now, m, scale, limit, counts)
-    figures[UNDECIDED] += found
+    examined[0] += found
     for k in range(m):
         undecided[found + k] = candidates[k]
         kept[k] = -np.inf

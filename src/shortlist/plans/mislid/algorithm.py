@@ -11,23 +11,24 @@ import math
 import numbers
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.noise import GIVEN
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.relation import Linear, NearlyLinear
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_ARM, StrategyThreshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
@@ -142,7 +143,7 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     return plan
 
 
-def _threshold(c: float, stop: str) -> StrategyThreshold:
+def _threshold(stop: str) -> StrategyThreshold:
     words = {
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
         "glr": "sqrt(2 min(β_lin + 2c²t/σ², β_uns)): mixtures in rank X and in K dimensions.",
@@ -150,14 +151,13 @@ def _threshold(c: float, stop: str) -> StrategyThreshold:
     return StrategyThreshold(
         f"misspecified_{stop}",
         words[stop],
-        f"{GIVEN} and no mean is further than c = {c:g} from linear in the features",
         "after Robbins 1970; proof: docs/misspecification.md of shortlist",
         coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class MisLid:
+class MisLid(Algorithm):
     """An algorithm for means that are linear in the features to within c.
 
     Parameters
@@ -184,8 +184,15 @@ class MisLid:
 
     misspecification: float
     stop: Literal["pairs", "glr"] = "pairs"
-    summary: ClassVar[str] = (
-        "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    summary = "Réda et al. 2021b; means linear to within c; pulls by a game against the closest"
+    works = ("mislid",)
+    needs = Need(
+        "misspecification",
+        "says how far from linear a mean may be",
+        "MisLid must be told how far from linear the means may be, and there is no default: pass "
+        "algorithm=shortlist.MisLid(misspecification=…), or write misspecification = … in a "
+        "screen.toml.",
+        "With a known distance c from linear, by misspecification in a screen.toml",
     )
 
     def __post_init__(self) -> None:
@@ -201,7 +208,7 @@ class MisLid:
         object.__setattr__(self, "misspecification", float(c))
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
         published = ", glr" if self.stop == "glr" else ""
         return f"MisLid (c = {self.misspecification:g}{published})"
@@ -212,11 +219,17 @@ class MisLid:
         c, stop = self.misspecification, self.stop
         return Planned(
             strategy=partial(MisLidStrategy, misspecification=c, stop=stop),
-            threshold=_threshold(c, stop),
+            threshold=_threshold(stop),
             name=self.name,
             summary=self.summary,
-            misspecification=c,
+            works=self.works,
+            relation=partial(NearlyLinear, tolerance=c) if c else Linear,
         )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """C and the stop."""
+        return asdict(self)
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""

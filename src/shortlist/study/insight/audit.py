@@ -129,7 +129,7 @@ class Audit:
         problem, limit = model.bound.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
         if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
             return
-        if evidence(sample, model.bound.misspecification) > limit:
+        if evidence(sample, model.bound.relation.tolerance) > limit:
             self._reject(problem, sample, evaluations)
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
@@ -241,7 +241,7 @@ class Audit:
 
 def rests_on_features(bound: AlgorithmOnProblem) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
-    return bound.engine.setup.budget is None and bool(bound.assumed_of_features)
+    return bound.engine.setup.aim.certifies and bool(bound.relation.assumed)
 
 
 def is_audited(bound: AlgorithmOnProblem) -> bool:
@@ -250,7 +250,7 @@ def is_audited(bound: AlgorithmOnProblem) -> bool:
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results
     are tested as they come in.
     """
-    return rests_on_features(bound) and not bound.misspecification
+    return rests_on_features(bound) and bound.relation.audited
 
 
 def audit_size(arms: int, evaluations: int) -> int:

@@ -6,7 +6,6 @@ Before any evaluation they are of the features, later also of S, σ and the line
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 from weakref import WeakKeyDictionary
@@ -19,6 +18,7 @@ from shortlist.advice import advised, command, command_from, setting
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.features import MOST_WITHOUT
+from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Level, Spread, p_value
 from shortlist.numerics.blockwise import (
     blocks,
     condition,
@@ -46,9 +46,6 @@ NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
 EXPRESSED = 1e-8  # what may be left of a constant that the features express
 
 
-Level = Literal["fine", "untested", "note", "warning"]
-# What a check found: the fields of a ``Finding`` after its name.
-Found = tuple[Level, str, str, *tuple[str, ...]]
 _EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 
@@ -76,6 +73,16 @@ class Finding:
     words: str
     meaning: str
     file_words: str = field(default="", repr=False)
+
+    @property
+    def contradicts(self) -> str:
+        """The assumption that a warning contradicts, for the middle of a sentence."""
+        return ASSUMED.get(self.name, self.name)
+
+    @property
+    def badge(self) -> str:
+        """The finding in a word."""
+        return "curved" if self.name == "curvature" else self.name
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"
@@ -328,23 +335,8 @@ def _offset(problem: Problem) -> Found:
     )
 
 
-ALPHA, HINT = 0.001, 0.05  # below the one, a p-value is a warning; below the other, worth a word
 CURVED = 0.01  # below it, a better fit of a curved model is a warning: of 100 linear studies, in 1
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
-UPPER = 0.9  # confidence that a σ advised is large enough
-LEAST_P = 1e-300  # smaller ones are rounded to 0
-ADAPTIVE = "As the results chose what was evaluated, the p-value is approximate."
-
-
-def _p(p: float, digits: int = 2) -> str:
-    """A p-value in words; one that is too small for a number is not 0.
-
-    Examples
-    --------
-    >>> _p(0.0123), _p(0.0)
-    ('p = 0.012', 'p < 1e-300')
-    """
-    return f"p = {p:.{digits}g}" if p >= LEAST_P else f"p < {LEAST_P:g}"
 
 
 def examine(study: View) -> list[Finding]:
@@ -366,66 +358,27 @@ def examine(study: View) -> list[Finding]:
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
     ['fit']
     """
-    if study.bound.setting.classical and not study.problem.is_classical:
-        does = "verifies without" if study.bound.guide else "does not look at"
+    if not study.bound.relation.uses_features and not study.problem.is_classical:
+        does = "verifies without" if study.bound.relation.guide else "does not look at"
         features = _without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
-    if study.problem.noise.awaits_estimate:
-        words = "σ is to be estimated from the initial pulls, and they are not all in."
-        later = "There is no answer before they are."
-        return [*features, Finding("noise", "untested", words, later)]
-    results = _Results.of(study)
-    checks = {"S": _norm, "noise": _noise, "fit": _fit}
-    found = [Finding(name, *check(study, results)) for name, check in checks.items()]
+    results = spread(study)
+    noise = Finding("noise", *study.bound.noise.finding(results, study.problem.names))
+    if study.bound.noise.awaits_estimate:
+        return [*features, noise]
+    size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
+    found = [size, noise, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
     return [*features, *found, *_outlying(study)]
 
 
-@dataclass(frozen=True)
-class _Results:
-    """The results of every arm that has any: how many, their mean, their sum of squares about it.
-
-    Squares are in units of the arm's noise, (σ_a/σ)², and ``weights`` are counts in these units.
-    """
-
-    arms: NDArray[np.int64]
-    counts: Reals
-    means: Reals
-    squares: Reals
-    noise: Reals
-
-    @property
-    def weights(self) -> Reals:
-        """How much the mean of each arm counts."""
-        return self.counts / self.noise
-
-    @classmethod
-    def of(cls, study: View) -> _Results:
-        told = np.array([trial.arm for trial in study.taken], np.int64)
-        values = np.array([trial.value for trial in study.taken], np.float64)
-        every = np.bincount(told, minlength=study.problem.arms)
-        means = np.bincount(told, values, study.problem.arms) / np.maximum(every, 1)
-        squares = np.bincount(told, (values - means[told]) ** 2, study.problem.arms)
-        arms = np.flatnonzero(every)
-        noise = study.problem.relative_noise[arms]
-        return cls(arms, every[arms].astype(float), means[arms], squares[arms] / noise, noise)
-
-    @property
-    def replicates(self) -> int:
-        """The degrees of freedom of the spread within arms."""
-        return int(self.counts.sum()) - len(self.arms)
-
-    @property
-    def rounding(self) -> float:
-        """The variance by which results without noise miss a model that is right, at most."""
-        return max(1e-24 * float((self.weights * self.means**2).sum()), 1e-300)
-
-    @property
-    def within(self) -> float:
-        """The variance within arms, of which there must be replicates; no less than rounding."""
-        return max(float(self.squares.sum()) / self.replicates, self.rounding)
+def spread(study: View) -> Spread:
+    """The results of every arm so far: how many, their mean and their spread."""
+    told = np.array([trial.arm for trial in study.taken], np.int64)
+    values = np.array([trial.value for trial in study.taken], np.float64)
+    return Spread.of(told, values, study.problem.relative_noise)
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -443,7 +396,7 @@ def _outlying(study: View) -> list[Finding]:
     the only one of its arm and far beyond those of all other arms. Where the bulk of the results is
     far noisier than σ, distances are measured by that noise: the finding on σ says so.
     """
-    if study.bound.reward_range is not None or not study.taken:
+    if not (study.bound.noise.uses_sigma and study.taken):
         return []
     problem, trials = study.problem, study.taken
     arms = np.array([trial.arm for trial in trials], np.int64)
@@ -509,7 +462,7 @@ def _mistyped(trial: Trial) -> str:
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
-def _norm(study: View, results: _Results) -> Found:
+def _norm(study: View, results: Spread) -> Found:
     S, threshold = study.problem.S, study.bound.threshold
     if S is None:
         words = "No bound S on ‖θ‖ was claimed."
@@ -528,9 +481,9 @@ def _norm(study: View, results: _Results) -> Found:
     norm, p = float(np.linalg.norm(theta)), _least_p(theta, values, S, study.problem.sigma)
     words = f"‖θ̂‖ = {norm:.3g} and S = {S:g}"
     if p >= ALPHA:
-        inside = "." if norm <= S else f": more, but within its uncertainty ({_p(p)})."
+        inside = "." if norm <= S else f": more, but within its uncertainty ({p_value(p)})."
         return "fine", words + inside, "The results do not contradict S."
-    words += f": no θ of norm at most {S:g} explains the results ({_p(p, 1)})."
+    words += f": no θ of norm at most {S:g} explains the results ({p_value(p, 1)})."
     return (
         "warning",
         words,
@@ -561,118 +514,17 @@ def _least_p(theta: Reals, values: Reals, S: float, sigma: float) -> float:
     return float(chdtrc(len(theta), distance / sigma**2))
 
 
-def _noise(study: View, results: _Results) -> Found:
-    from scipy.special import chdtr, chdtrc
-
-    sigma, degrees = study.problem.sigma, results.replicates
-    if study.bound.reward_range is not None:
-        low, high = study.bound.reward_range
-        return (
-            "fine",
-            f"{study.bound.name} does not use σ.",
-            f"The guarantee rests on results from {low:g} to {high:g}, and others are refused.",
-        )
-    if degrees == 0:
-        return (
-            "untested",
-            "No arm has been evaluated twice yet.",
-            f"{study.problem.noise.figure} is taken as given, and the guarantee rests on it.",
-        )
-    squares = float(results.squares.sum())
-    spread = math.sqrt(squares / degrees)
-    claim = f"standard deviation {spread:.3g} ({degrees} degrees of freedom), and σ = {sigma:g}"
-    if study.problem.noise.each is not None:
-        claim = f"{spread / sigma:.3g} times their arm's σ ({degrees} degrees of freedom)"
-    words = f"Results of the same arm have {claim}"
-    again = results.counts > 1
-    each = np.asarray(chdtrc(results.counts[again] - 1, results.squares[again] / sigma**2))
-    p = float(chdtrc(degrees, squares / sigma**2))
-    p_worst = min(float(each.min()) * len(each), 1.0)
-    too_small = (
-        "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-        "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
-        + ADAPTIVE
-    )
-    if p < ALPHA:
-        words += f": too small (χ² = {squares / sigma**2:.4g}, {_p(p, 1)})."
-        return "warning", words, too_small
-    if p_worst < ALPHA:
-        arm = int(results.arms[again][np.argmin(each)])
-        squares_each = (results.squares * results.noise)[again] / (results.counts[again] - 1)
-        own = math.sqrt(float(squares_each[np.argmin(each)]))
-        words += (
-            f"; but those of arm {study.problem.names[arm]!r} have {own:.3g} ({_p(p_worst, 1)}, "
-            f"as the worst of {len(each)} arms)."
-        )
-        return "warning", words, f"σ must hold for every arm. {too_small}"
-    if study.problem.noise.kind == "estimate" and (unequal := _unequal(study, results)):
-        return unequal
-    if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
-        share = (spread / sigma) ** 2
-        less = f"a σ of {spread:.3g}" if study.problem.noise.each is None else "such smaller σ"
-        return (
-            "note",
-            words + ": less than half of it.",
-            f"The guarantee holds, but at a cost: evaluations grow with σ², and {less} would need "
-            f"about {share:.2g} times as many. Mind that σ bounds tails and "
-            "not only the spread: for bounded results half the range is safe, less is not.",
-        )
-    words += f" ({_p(p)} under the claimed σ)."
-    if p < HINT:
-        meaning = (
-            "This suggests that σ is too small, but does not prove it. Look again after more "
-            "results. " + ADAPTIVE
-        )
-        return "note", words, meaning
-    return "fine", words, "The results do not contradict σ."
-
-
-def _unequal(study: View, results: _Results) -> Found | None:
-    """The finding that the arms' noise is not normal with one σ; None if nothing shows it.
-
-    By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
-    """
-    from scipy.special import chdtrc
-
-    varied = (results.counts > 1) & (results.squares > 0.0)
-    degrees, squares = results.counts[varied] - 1.0, results.squares[varied]
-    if len(degrees) < 2:
-        return None
-    own, total = squares / degrees, float(degrees.sum())
-    excess = total * math.log(squares.sum() / total) - float(degrees @ np.log(own))
-    scale = 1.0 + float((1.0 / degrees).sum() - 1.0 / total) / (3.0 * (len(own) - 1))
-    p = float(chdtrc(len(own) - 1, excess / scale))
-    if p >= ALPHA:
-        return None
-    sigma, names = study.problem.sigma, [study.problem.names[k] for k in results.arms[varied]]
-    low, high = int(np.argmin(own)), int(np.argmax(own))
-    words = (
-        f"The noise is not normal with the same σ for all arms ({_p(p, 1)}): results of arm "
-        f"{names[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
-        f"{names[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {sigma:.4g}."
-    )
-    per_arm = setting("sigma", "estimate per arm")
-    what_to_do = f"Start a new study with {per_arm}, or with a σ for every arm."
-    if own[high] <= sigma**2:
-        meaning = (
-            "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
-        )
-        return "note", words, f"{meaning} {what_to_do} {ADAPTIVE}"
-    meaning = "The guarantee assumes one σ, and does not hold."
-    return "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}"
-
-
-def _fit(study: View, results: _Results) -> Found:
+def _fit(study: View, results: Spread) -> Found:
     from scipy.special import chdtrc, fdtrc
 
     problem = study.problem
-    if study.bound.setting.classical or problem.rank == problem.arms:
+    if not study.bound.relation.shape:
         words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
     if study.audit.rejection is not None:
         return _fit_rejected(study)
-    if study.bound.misspecification:
-        return _fit_within(study, results, study.bound.misspecification)
+    if study.bound.relation.tolerance:
+        return _fit_within(study, results, study.bound.relation.tolerance)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -694,7 +546,7 @@ def _fit(study: View, results: _Results) -> Found:
     else:
         p = float(chdtrc(spare, squares / noise))
         test = f"χ² = {squares / noise:.3g} with the claimed σ on {spare}"
-    test += f" degrees of freedom, {_p(p)}"
+    test += f" degrees of freedom, {p_value(p)}"
     if ALPHA <= p < HINT:
         words = f"The means of {len(x)} arms are a little off a linear model ({test})."
         meaning = (
@@ -720,10 +572,10 @@ def _fit(study: View, results: _Results) -> Found:
 
 def _is_linear(study: View) -> bool:
     """Whether the means are assumed to be linear in the features, and not all means are."""
-    return bool(study.bound.assumed_of_features) and not study.bound.misspecification
+    return study.bound.relation.audited
 
 
-def _curvature(study: View, results: _Results) -> Found:
+def _curvature(study: View, results: Spread) -> Found:
     """The finding on whether the square of a feature, or a product of two, improves the fit.
 
     Of all ways in which means are not linear it looks for a common one, and so it finds smaller
@@ -752,10 +604,10 @@ def _curvature(study: View, results: _Results) -> Found:
     if found.terms > 1:
         test += f", the largest of {found.terms:,} squares and products"
     if p >= CURVED:
-        words = f"No square or product of features fits better ({_p(p)}, approximate; {test})."
+        words = f"No square or product of features fits better ({p_value(p)}, approximate; {test})."
         return "fine", words, "Curvature that is too small for these results to show may remain."
     words, file_words = (
-        f"A curved model fits better ({_p(p)}, approximate): with {term} ({test})."
+        f"A curved model fits better ({p_value(p)}, approximate): with {term} ({test})."
         for term in _terms(problem, *found.columns)
     )
     wrong = (
@@ -797,11 +649,11 @@ def _fit_rejected(study: View) -> Found:
 
 
 def _not_held(study: View) -> str:
-    c = study.bound.misspecification
-    return f"The guarantee assumes means that are {_linear(c)} and noise of at most σ: it does not hold."
+    shape = study.bound.relation.shape
+    return f"The guarantee assumes means that are {shape} and noise of at most σ: it does not hold."
 
 
-def _fit_within(study: View, results: _Results, c: float) -> Found:
+def _fit_within(study: View, results: Spread, c: float) -> Found:
     """The finding on whether all means can be within c of linear."""
     from scipy.special import chdtrc
 
@@ -817,7 +669,7 @@ def _fit_within(study: View, results: _Results, c: float) -> Found:
     square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
     # The nearest means are no further from the averages than the true ones.
     p = float(chdtrc(len(x), square))
-    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {_p(p)} at most"
+    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {p_value(p)} at most"
     if p >= ALPHA:
         words = (
             f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
@@ -860,22 +712,11 @@ ASSUMED = {  # what a finding of this name contradicts
 }
 
 
-def contradicted(findings: Iterable[Finding]) -> str:
-    """What the findings contradict, in words.
-
-    Examples
-    --------
-    >>> contradicted([Finding("fit", "warning", "They miss by 3.", "")])
-    'that the means are linear in the features'
-    """
-    return ", ".join(ASSUMED.get(finding.name, finding.name) for finding in findings)
-
-
 def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.bound):
         return False
-    if study.bound.misspecification:
+    if not study.bound.relation.audited:
         return not study.audit.wanted
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
@@ -904,7 +745,7 @@ def untested(study: View) -> str:
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
-    if study.bound.misspecification:
+    if not study.bound.relation.audited:
         level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
         return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
@@ -934,11 +775,7 @@ def _span_and_gap(study: View) -> tuple[float, float]:
 
 
 def _assumed(study: View) -> str:
-    return f"That {study.bound.assumed_of_features}"
-
-
-def _linear(c: float) -> str:
-    return f"within c = {c:g} of linear" if c else "linear"
+    return f"That {study.bound.relation.assumed}"
 
 
 def _evaluated(study: View) -> str:
@@ -964,10 +801,10 @@ def rejected(study: View) -> tuple[str, str]:
 
     Returns a badge, and sentences that also say what to do.
     """
-    return BADGES[_cause(study, _Results.of(study))[0]], advice(study)
+    return BADGES[_cause(study, spread(study))[0]], advice(study)
 
 
-def _cause(study: View, results: _Results) -> tuple[Cause, str]:
+def _cause(study: View, results: Spread) -> tuple[Cause, str]:
     """What is wrong where a linear model with this σ does not explain the results, and why.
 
     A linear model is tested with σ as it was given, and one that is too small is rejected however
@@ -976,7 +813,10 @@ def _cause(study: View, results: _Results) -> tuple[Cause, str]:
     """
     from scipy.special import chdtrc
 
-    degrees, (level, words, *_) = results.replicates, _noise(study, results)
+    degrees, (level, words, *_) = (
+        results.replicates,
+        study.bound.noise.finding(results, study.problem.names),
+    )
     if level == "warning":
         return "sigma", (
             f"{words} So σ is too small, and whether the means are linear cannot be judged before "
@@ -986,15 +826,15 @@ def _cause(study: View, results: _Results) -> tuple[Cause, str]:
     p = 1.0
     if degrees:
         p = float(chdtrc(degrees, float(results.squares.sum()) / study.problem.sigma**2))
-    linear = f"the means are not {_linear(study.bound.misspecification)}"
+    linear = f"the means are not {study.bound.relation.shape}"
     if degrees >= ENOUGH_REPLICATES and p >= HINT:
         return (
             "linearity",
-            f"Results of the same arm agree with σ ({freedom}, {_p(p)}), so {linear}.",
+            f"Results of the same arm agree with σ ({freedom}, {p_value(p)}), so {linear}.",
         )
     if p < HINT:
         return "either", (
-            f"Either σ is too small, as results of the same arm suggest ({freedom}, {_p(p)}), or "
+            f"Either σ is too small, as results of the same arm suggest ({freedom}, {p_value(p)}), or "
             f"{linear}."
         )
     told = advised(command("tell", "--arm ARM --value X"), "study.tell(arm=…, value=…)")
@@ -1005,20 +845,9 @@ def _cause(study: View, results: _Results) -> tuple[Cause, str]:
     )
 
 
-def _larger_sigma(study: View, results: _Results) -> str:
+def _larger_sigma(study: View, results: Spread) -> str:
     """How to continue with a σ that results of the same arm do not contradict."""
-    from scipy.special import chdtri
-
-    ways = [setting("sigma", "estimate per arm")]
-    if study.problem.noise.kind != "estimate" and study.problem.noise.each is None:
-        ways.insert(0, setting("sigma", "estimate"))
-    degrees, squares = results.replicates, float(results.squares.sum())
-    # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
-    sigma = math.sqrt(squares / float(chdtri(degrees, UPPER))) if degrees else 0.0
-    if sigma > study.problem.sigma and study.problem.noise.each is None:
-        unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
-        larger = f"{math.ceil(sigma / unit) * unit:.3g}"
-        ways.insert(0, advised(f"sigma = {larger}", f"sigma={larger}"))
+    ways = study.problem.noise.larger(results)
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     return (
         f"begin a new study with a larger σ ({' or '.join(ways)}), and give it the results: "
@@ -1037,7 +866,7 @@ def remedy(study: View) -> str:
     >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
     No result is lost. If unsure, continue without features, which
     """
-    results = _Results.of(study)
+    results = spread(study)
     cause, _ = _cause(study, results)
     larger = _larger_sigma(study, results)
     if cause == "sigma":
@@ -1048,7 +877,7 @@ def remedy(study: View) -> str:
 
 def _without_linearity(study: View) -> str:
     """How to continue where the means are not linear."""
-    c, arms = study.bound.misspecification, study.problem.arms
+    c, arms = study.bound.relation.tolerance, study.problem.arms
     carried = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
     verified = (
         advised(command("verify"), "study.verify()")
@@ -1066,7 +895,10 @@ def _without_linearity(study: View) -> str:
     if arms <= MOST_ARMS:
         others.insert(
             0,
-            advised(command("with-misspecification", "C"), "study.with_misspecification(c)")
+            advised(
+                command("continue", "--misspecification C"),
+                "study.continued(algorithm=MisLid(misspecification=c))",
+            )
             + f", if every mean is within {within}",
         )
     if any(
@@ -1076,7 +908,7 @@ def _without_linearity(study: View) -> str:
             "a new study with a column of ones added to the features, since the present ones "
             "cannot express a level common to all results"
         )
-    without = advised(command("without-features"), "study.without_features()")
+    without = advised(command("continue", "--without-features"), "study.continued(features=None)")
     return (
         "No result is lost. If unsure, continue without features, which keeps every result and "
         f"assumes nothing about the means: {without}. Alternatives: {'; '.join(others)}. To give a "
@@ -1086,14 +918,13 @@ def _without_linearity(study: View) -> str:
 
 def departure(study: View) -> str:
     """What contradicts means that are linear, or within c of linear, and the likely cause."""
-    rejection, c = study.audit.rejection, study.bound.misspecification
+    rejection, shape = study.audit.rejection, study.bound.relation.shape
     assert rejection is not None
-    given = study.problem.noise.each is None
-    sigma = f"σ = {study.problem.sigma:.4g}" if given else "each arm's σ"
     return (
-        f"the results contradict means that are {_linear(c)} in the features with noise of {sigma} "
+        f"the results contradict means that are {shape} in the features with noise of "
+        f"{study.problem.noise.size} "
         f"(tested at level {LEVEL * 100:g} % after "
         f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "
-        f"{rejection.predicted:.3g}. {_cause(study, _Results.of(study))[1]}"
+        f"{rejection.predicted:.3g}. {_cause(study, spread(study))[1]}"
     )

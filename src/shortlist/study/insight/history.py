@@ -223,7 +223,7 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
     """Evaluations evenly spaced on a logarithmic scale, from the first round to the last result."""
     if not told:
         return set()
-    if study.budget is not None:
+    if not study.aim.certifies:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
     opening, _ = study.model.first_bound.engine.initial_pulls(study.model.posterior)
     first = aside = study.model.posterior.aside

@@ -150,9 +150,9 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     if study.audit.is_running:
         left = len(study.audit.missing(study.trials)) + len(study.pending)
         return Projection(left, left, left, f"{left:,} more: the audit of linearity")
-    if study.budget is not None:
+    if not study.aim.certifies:
         # Failed and cancelled trials have used nothing up.
-        left = max(0, study.budget - study.evaluations - len(study.waiting))
+        left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     engine, posterior = study.bound.engine, study.model.posterior
     opening, pulled = engine.initial_pulls(posterior)
@@ -166,7 +166,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
                 f"at least {initial:,} more (the first plan); how many will follow is not known yet"
             )
         return Projection(None, initial, None, words)
-    if study.bound.guide and study.round.strategy.has_guess:
+    if study.bound.relation.guide and study.round.strategy.has_guess:
         return _guided(study, quick=quick)
     seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
     if seen < rank:

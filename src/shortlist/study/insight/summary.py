@@ -82,8 +82,8 @@ def _progress_words(study: Study) -> str:
         )
     if study.statistic is None:
         return f"{taken}. {before_the_rounds(study)}"
-    if study.budget is not None:
-        return f"{taken} of {study.budget:,}, where the study stops."
+    if not study.aim.certifies:
+        return f"{taken}{study.aim.out_of}, where the study stops."
     if study.model.verifies:
         taken += f", {study.evaluations - study.model.verified_from:,} of them to verify the list"
     return (
@@ -99,13 +99,10 @@ def status_report(
 
     What remains and what was found may be given, where they are at hand.
     """
-    from shortlist.study.guarantee import assurance
-
     answer = study.shortlist
     return {
         **study_report(study, ahead),
-        "guarantee": answer.guarantee,
-        "worth": assurance(study, answer.error).badge,
+        "guarantee": answer.guarantee.to_dict(),
         "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],

@@ -130,5 +130,5 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
             "an evaluation that failed."
         )
     if bound is not None:
-        bound.check(number)
+        bound.noise.check(number)
     return number

@@ -24,8 +24,7 @@ def describe(study: View, left: str = "") -> str:
 
     ``left`` says how many evaluations are still needed, if that is known.
     """
-    of = "" if study.budget is None else f" of {study.budget}"
-    parts = [f"{study.evaluations}{of} evaluations"]
+    parts = [f"{study.evaluations}{study.aim.out_of} evaluations"]
     pending, waiting = len(study.pending), len(study.waiting)
     if pending > 1 or waiting:
         parts.append(f"{pending} in flight")
@@ -38,7 +37,7 @@ def describe(study: View, left: str = "") -> str:
         return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
     if left:
         parts.append(left)
-    if study.budget is None:
+    if study.aim.certifies:
         parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
     return " · ".join([*parts, _names(study)])
 
@@ -110,7 +109,7 @@ class ProgressLine:
 
 def _left(study: View) -> str:
     """The projected number of evaluations that are still needed, if there is one."""
-    if study.budget is not None:
+    if study.aim.out_of:
         return ""  # the budget stands beside the evaluations
     try:
         return remaining(study, quick=True).short

@@ -286,7 +286,7 @@ class Run:
     def _outside(self, value: float | None) -> InvalidInput | None:
         """Why a result cannot be used, by the algorithm or by what is known about the noise."""
         try:
-            self._journal.model.bound.check(value or 0.0)
+            self._journal.model.bound.noise.check(value or 0.0)
         except InvalidInput as error:
             return error
         return None

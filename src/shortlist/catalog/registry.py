@@ -1,0 +1,68 @@
+"""All algorithms by their names, found where they are defined."""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+
+from shortlist import plans
+from shortlist.catalog import gifa, tracking
+from shortlist.catalog.gifa import ALIASES
+from shortlist.engine.algorithm import Algorithm
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.rules.registry import AUTO
+
+
+def _found() -> dict[str, Algorithm]:
+    """Those of Table 1 and of ``tracking``, and what each module of ``plans`` has to offer."""
+    found: dict[str, Algorithm] = {**gifa.ALGORITHMS, **tracking.ALGORITHMS}
+    for module in pkgutil.walk_packages(plans.__path__, f"{plans.__name__}."):
+        found |= getattr(import_module(module.name), "ALGORITHMS", {})
+    return found
+
+
+ALGORITHMS: dict[str, Algorithm] = _found()
+# Those that need more than their names, by the name that is listed.
+NEEDING: dict[str, type[Algorithm]] = {
+    kind.kind_name(): kind for kind in Algorithm.kinds.values() if kind.needs is not None
+}
+
+
+def algorithms() -> dict[str, str]:
+    """The names of all algorithms, with a line about each.
+
+    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
+    ``shortlist.Guided``, which may have a model of yours.
+
+    Examples
+    --------
+    >>> algorithms()["m-LinGapE"]
+    'Réda et al. 2021; LinGapE for any m; pulls by greedy'
+    """
+    return {name: algorithm.summary for name, algorithm in ALGORITHMS.items()}
+
+
+def find_algorithm(choice: str | Algorithm) -> Algorithm:
+    """The algorithm of that name; an algorithm object is returned as it is.
+
+    Examples
+    --------
+    >>> find_algorithm("m-LinGapE greedy").name
+    'm-LinGapE'
+    """
+    if isinstance(choice, Algorithm):
+        return choice
+    if not isinstance(choice, str):
+        raise InvalidSetting(
+            "an algorithm must be a name or an algorithm object (GIFA, Planned, MisLid, Guided, "
+            f"PairsInDoubt), got {type(choice).__name__}."
+        )
+    for name, kind in NEEDING.items():
+        if choice in (name, kind.__name__) and kind.needs is not None:
+            raise InvalidSetting(kind.needs.words)
+    name = ALIASES.get(choice, choice)
+    if name not in ALGORITHMS:
+        published = "published" in choice
+        likely = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
+        raise unknown_name("algorithm", choice, [AUTO, *likely])
+    return ALGORITHMS[name]

@@ -1,0 +1,367 @@
+"""What an answer is worth: made once from its parts, printed by all.
+
+An algorithm on a problem makes a :class:`Claim`; a study makes a :class:`Guarantee` of it, with what
+its results say about the assumptions. The shortlist, the report, the live page, the command line and
+the JSON print the guarantee, and every word about what an answer is worth stands in this file. What
+an assumption says of itself comes from its owner: the noise, the relation of means and features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, Protocol
+
+# "good" only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
+# that.
+Level = Literal["good", "plain", "warn"]
+Status = Literal["proven", "heuristic", "in doubt", "not certified", "not yet", "budget"]
+
+
+class Assumption(NamedTuple):
+    """What a claim rests on."""
+
+    name: str  # in a word
+    words: str  # for the middle of a sentence, after "provided"; empty if it is not named there
+    explanation: str  # in full sentences
+    tested: bool = False
+    finding: str = ""  # how it was tested and what was found, or why it was not tested
+
+
+class Condition(NamedTuple):
+    """What else a guarantee rests on, because of how the study went."""
+
+    name: str  # in a word
+    words: str  # a sentence
+
+
+class Doubt(Protocol):
+    """A finding that contradicts an assumption."""
+
+    @property
+    def badge(self) -> str:
+        """The finding in a word."""
+
+    @property
+    def words(self) -> str:
+        """What was found."""
+
+    @property
+    def meaning(self) -> str:
+        """What follows from it."""
+
+    @property
+    def contradicts(self) -> str:
+        """The assumption, beginning with "that"."""
+
+
+INDEPENDENCE = Assumption(
+    "Independence",
+    "",
+    "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of mean "
+    "zero. The means do not drift while the study runs.",
+)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an algorithm claims of its answer on a problem, before any result is in.
+
+    Attributes
+    ----------
+    statement : str
+        What is claimed: "no arm of the shortlist has …".
+    risk : float
+        δ, the probability with which it may be wrong.
+    figures : str
+        The numbers that it depends on.
+    threshold, source : str
+        The name of the threshold, and where its proof is.
+    assumptions : tuple of Assumption
+        What the proof needs.
+    condition : str
+        What must be true beside the noise for "proven": empty, or "the means are linear in …".
+    condition_badge : str
+        The same in a word or two.
+    not_assumed : str
+        That nothing is assumed of something that was given; empty if there is nothing to say.
+    why_heuristic : tuple of str
+        Why no theorem covers the answer; empty if one does.
+    extends : str
+        How the algorithm goes further than its theorem; empty if it does not.
+
+    Examples
+    --------
+    >>> noise = Assumption("Noise", "the noise is small", "The noise is small.")
+    >>> claim = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (noise,))
+    >>> claim.proven, claim.text[:47]
+    (True, 'Proven: with probability at least 0.95, no arm ')
+    """
+
+    statement: str
+    risk: float
+    figures: str
+    threshold: str
+    source: str
+    assumptions: tuple[Assumption, ...]
+    condition: str = ""
+    condition_badge: str = ""
+    not_assumed: str = ""
+    why_heuristic: tuple[str, ...] = ()
+    extends: str = ""
+
+    @property
+    def proven(self) -> bool:
+        """Whether a theorem covers the answer."""
+        return not self.why_heuristic and not self.extends
+
+    @property
+    def badge(self) -> str:
+        """What the answer is worth, in a word or two; "Proven" alone assumes only the noise."""
+        if not self.proven:
+            return "Heuristic"
+        return f"Proven if {self.condition_badge}" if self.condition else "Proven"
+
+    @property
+    def level(self) -> Level:
+        """Whether it is good, plain or a warning."""
+        if not self.proven:
+            return "warn"
+        return "plain" if self.condition else "good"
+
+    @property
+    def first_words(self) -> str:
+        """How the text begins where a theorem covers the answer."""
+        return f"Proven if {self.condition}" if self.condition else "Proven"
+
+    @property
+    def text(self) -> str:
+        """The whole claim in words."""
+        return self.beginning_with(self.first_words)
+
+    def beginning_with(self, first: str) -> str:
+        """The whole claim in words; where a theorem covers it they begin with ``first``."""
+        intended = f"The intended claim is: {self.statement}, with probability {1 - self.risk:g}"
+        threshold = f"{self.figures}, threshold {self.threshold!r}"
+        if self.why_heuristic:
+            return (
+                f"Heuristic: no proof covers this answer, because {'; '.join(self.why_heuristic)}. "
+                f"{intended} ({threshold})."
+            )
+        if self.extends:
+            return (
+                f"Extension without a theorem: {self.extends}. {intended} ({threshold}, "
+                f"{self.source})."
+            )
+        provided = _listed([each.words for each in self.assumptions if each.words])
+        if self.not_assumed:
+            provided = f"{provided}; {self.not_assumed}"
+        return (
+            f"{first}: with probability at least {1 - self.risk:g}, {self.statement} ({threshold}, "
+            f"{self.source}), provided {provided}."
+        )
+
+
+class BudgetClaim(Claim):
+    """The claim of an algorithm that spends a budget: none. ``extends`` says what is known of it."""
+
+    @property
+    def text(self) -> str:
+        """That there is no guarantee, and why."""
+        return f"{self.statement} {self.extends}"
+
+
+def no_guarantee(budget: int) -> str:
+    """That an answer on a budget has no guarantee, and why."""
+    return (
+        f"No guarantee: with a fixed budget the study ends after {budget:,} evaluations, whether "
+        "or not the answer is certain by then."
+    )
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What an answer is worth.
+
+    Attributes
+    ----------
+    status : {"proven", "heuristic", "in doubt", "not certified", "not yet", "budget"}
+        In a word. "proven" may still assume more than the noise: see ``assumptions``.
+    badge : str
+        In a word or two, for people.
+    level : {"good", "plain", "warn"}
+        Good only where a theorem covers the answer, only the noise is assumed, and nothing
+        contradicts that.
+    claim : Claim
+        What the algorithm claims.
+    sentences : tuple of str
+        The whole text, sentence by sentence; the first begins with the first words and a colon.
+    assumptions : tuple of Assumption
+        What the claim rests on, with what was tested and found.
+    conditions : tuple of Condition
+        What else it rests on, because of how the study went.
+    """
+
+    status: Status
+    badge: str
+    level: Level
+    claim: Claim
+    sentences: tuple[str, ...]
+    assumptions: tuple[Assumption, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+
+    @property
+    def text(self) -> str:
+        """The whole guarantee."""
+        return " ".join(self.sentences)
+
+    @property
+    def first_words(self) -> str:
+        """What stands before the colon."""
+        return self.text.partition(":")[0]
+
+    @property
+    def rest(self) -> str:
+        """What stands after the colon."""
+        return self.text.partition(":")[2].lstrip()
+
+    @property
+    def rests_on(self) -> list[tuple[str, str]]:
+        """A word and sentences for each assumption, with what was found, and each condition."""
+        assumed = [(a.name, f"{a.explanation} {a.finding}".rstrip()) for a in self.assumptions]
+        return [*assumed, *self.conditions]
+
+    def __str__(self) -> str:
+        return self.text
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "status": self.status,
+            "badge": self.badge,
+            "claim": self.claim.statement,
+            "risk": self.claim.risk,
+            "source": self.claim.source,
+            "assumptions": [each._asdict() for each in self.assumptions],
+            "conditions": [each._asdict() for each in self.conditions],
+            "text": self.text,
+        }
+
+
+def final(
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    conditions: Sequence[Condition],
+    *,
+    notes: Sequence[str] = (),
+    untested: bool = False,
+    doubts: Sequence[Doubt] = (),
+) -> Guarantee:
+    """The guarantee of an answer at its stop.
+
+    ``notes`` are sentences on what was tested. ``untested`` says that nothing has tested the
+    condition of the claim; ``doubts`` contradict it.
+    """
+    parts = tuple(assumptions), tuple(conditions)
+    after = (*notes, *(each.words for each in conditions))
+    if doubts:
+        against = " ".join(f"{doubt.words} {doubt.meaning}" for doubt in doubts)
+        doubt = (
+            f"In doubt: the results contradict what is assumed ({contradicted(doubts)}). {against}"
+        )
+        said = claim.beginning_with("What is proven under these assumptions")
+        badge = f"In doubt: {', '.join(each.badge for each in doubts)}"
+        return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts)
+    status: Status = "proven" if claim.proven else "heuristic"
+    if untested and claim.proven:
+        said = claim.beginning_with(f"{claim.first_words}, which is untested")
+        badge = f"{claim.badge}: untested"
+        return Guarantee(status, badge, claim.level, claim, (said, *after), *parts)
+    return Guarantee(status, claim.badge, claim.level, claim, (claim.text, *after), *parts)
+
+
+def not_certified(
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    conditions: Sequence[Condition],
+    *,
+    badge: str,
+    why: str,
+) -> Guarantee:
+    """The guarantee of a study whose results contradict what its answer would assume."""
+    words = (f"Not certified: {why}",)
+    parts = tuple(assumptions), tuple(conditions)
+    return Guarantee("not certified", f"Not certified: {badge}", "warn", claim, words, *parts)
+
+
+def not_yet(
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    conditions: Sequence[Condition],
+    *,
+    test: tuple[int, int] | None = None,
+    notes: Sequence[str] = (),
+    doubts: Sequence[Doubt] = (),
+) -> Guarantee:
+    """The guarantee of a study that has not stopped: none yet.
+
+    ``test`` is the size of the test of linearity that goes on, and how much of it is still to be
+    asked for.
+    """
+    parts = tuple(assumptions), tuple(conditions)
+    badge = "No guarantee yet" if claim.proven else "No guarantee yet, then heuristic"
+    level: Level = "plain" if claim.proven else "warn"
+    if test is not None:
+        size, left = test
+        words = (
+            f"No guarantee yet: of the {size:,} evaluations that test whether the means are linear "
+            f"in the features, {left:,} are still to be asked for. If they agree: {claim.text}"
+        )
+        return Guarantee("not yet", badge, level, claim, (words,), *parts)
+    sentences = [f"No guarantee yet: the study has not stopped. At its stop: {claim.text}", *notes]
+    if doubts:
+        sentences.append(f"The results contradict what is assumed: {contradicted(doubts)}.")
+        level = "warn"
+    return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts)
+
+
+def of_budget(
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    conditions: Sequence[Condition],
+    *,
+    estimate: str,
+    progress: str,
+    doubts: Sequence[Doubt] = (),
+) -> Guarantee:
+    """What an answer on a budget is worth: an estimate of the error, where there is one.
+
+    ``progress`` says how much of the budget is spent; empty at the end.
+    """
+    sentences = [" ".join(filter(None, (claim.statement, estimate, claim.extends)))]
+    if doubts:
+        sentences.append(f"The results contradict what is supposed: {contradicted(doubts)}.")
+    if progress:
+        sentences.insert(0, f"Not final: {progress}")
+    else:
+        sentences += [each.words for each in conditions]
+    return Guarantee(
+        "budget",
+        "No guarantee: fixed budget",
+        "warn",
+        claim,
+        tuple(sentences),
+        tuple(assumptions),
+        tuple(conditions),
+    )
+
+
+def contradicted(doubts: Sequence[Doubt]) -> str:
+    """What the findings contradict, in words."""
+    return ", ".join(doubt.contradicts for doubt in doubts)
+
+
+def _listed(words: Sequence[str]) -> str:
+    """A list in the middle of a sentence: "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

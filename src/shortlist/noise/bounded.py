@@ -1,0 +1,197 @@
+"""Results that lie in a range: any, with half the range for σ, or bounded as those of coins are."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from shortlist.advice import advised, setting
+from shortlist.arrays import Reals
+from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.noise.noise import LARGEST, Noise, range_words
+from shortlist.noise.spread import Found, Spread
+
+
+class Bounded(Noise):
+    """Results in a range: the noise is sub-Gaussian with half the range for σ.
+
+    Examples
+    --------
+    >>> Bounded(0.0, 1.0).figure
+    'σ = 0.5, half the range from 0 to 1'
+    """
+
+    word = "bounded"
+    takes_range = True
+
+    def __init__(self, low: float, high: float) -> None:
+        self.low, self.high = low, high
+        self.sigma = (high - low) / 2.0
+        self.limits = max(low, -LARGEST), min(high, LARGEST)
+
+    @classmethod
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Bounded:
+        """The range, if it is one."""
+        return cls(*_range(reward_range))
+
+    @property
+    def figures(self) -> list[float]:
+        """The ends of the range."""
+        return [self.low, self.high]
+
+    def check(self, value: float) -> None:
+        """Raise for a result outside the range."""
+        super().check(value)
+        if not self.low <= value <= self.high:
+            raise InvalidInput(
+                f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
+                "nothing was told. σ is half the range, and a result outside voids the guarantee. "
+                "If it is right, start a new study with a wider range; dropping or clipping it "
+                "would bias the mean."
+            )
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        return f"σ = {self.sigma:g}, half the range from {self.low:g} to {self.high:g}"
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "all results lie in that range"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        return (
+            f"Every result lies between {self.low:g} and {self.high:g}; one that did not was "
+            "refused. So the noise is σ-sub-Gaussian with half the range for σ, "
+            f"{self.sigma:g}, whatever its distribution (Hoeffding 1963)."
+        )
+
+
+@dataclass(frozen=True)
+class WithinRange:
+    """Bounds for results in a range by the relative entropy of coins: σ is not used.
+
+    Examples
+    --------
+    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
+    'σ is not used'
+    """
+
+    low: float
+    high: float
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range, if what is stated does not allow others only."""
+        return LikeCoins(self.low, self.high, stated, algorithm)
+
+
+class LikeCoins(Bounded):
+    """Results in the range that an algorithm is for, which bounds them as those of coins.
+
+    Parameters
+    ----------
+    low, high : float
+        The ends of the range.
+    stated : Noise
+        What the study states of the noise.
+    algorithm : str
+        Whose range it is.
+    """
+
+    word = ""  # an algorithm makes it, and nobody states it
+    uses_sigma = False
+
+    def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
+        super().__init__(low, high)
+        self.stated_noise, self.algorithm = stated, algorithm
+        least, most = stated.limits
+        if stated.takes_range and not (low <= least and most <= high):
+            raise InvalidSetting(
+                f"{algorithm} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
+                "algorithm that uses σ (LUCB, Racing)."
+            )
+        self.limits = max(low, least), min(high, most)
+        self.mirrored_at = low + high
+
+    def check(self, value: float) -> None:
+        """Raise for a result outside the range, or outside what is stated."""
+        if not self.low <= value <= self.high:
+            raise InvalidInput(
+                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
+                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
+                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
+                "mean."
+            )
+        self.stated_noise.check(value)
+
+    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
+        """One end of the range or the other."""
+        low, high = np.full((2, len(means)), np.array([self.low, self.high])[:, None])
+        shares = np.clip((means - low) / (high - low), 0.0, 1.0)
+        return "either", np.vstack([shares, low, high])
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        return "σ is not used"
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the results, in few words."""
+        return f"the results lie in [{self.low:g}, {self.high:g}]"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the results, in full sentences."""
+        return (
+            f"Every result lies between {self.low:g} and {self.high:g}; one that did not was "
+            "refused. Nothing else is assumed of the noise, and σ was not used."
+        )
+
+    @property
+    def specification(self) -> str:
+        """The value of σ in a table."""
+        return f"{self.stated_noise.specification} (not used by this algorithm)"
+
+    @property
+    def description(self) -> str:
+        """The results in the methods section of a paper."""
+        return f"results from {self.low:g} to {self.high:g}"
+
+    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+        """Nothing can contradict it: results outside the range are refused."""
+        return (
+            "fine",
+            f"{self.algorithm} does not use σ.",
+            f"The guarantee rests on results from {self.low:g} to {self.high:g}, and others are "
+            "refused.",
+        )
+
+
+def _range(given: object) -> tuple[float, float]:
+    if given is None:
+        raise InvalidSetting(
+            f"{setting('sigma', 'bounded')} needs the range of the results: "
+            f"{advised('write', 'pass')} {range_words()}."
+        )
+    ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
+    if len(ends) != 2 or not all(
+        isinstance(end, numbers.Real) and not isinstance(end, bool) and math.isfinite(end)
+        for end in ends
+    ):
+        raise InvalidSetting(f"reward_range must be two finite numbers (low, high), got {given!r}.")
+    low, high = float(ends[0]), float(ends[1])
+    if not 0.0 < high - low < math.inf:
+        raise InvalidSetting(
+            f"reward_range must go from the lowest result to the highest, got ({low:g}, {high:g})."
+        )
+    return low, high

@@ -1,0 +1,345 @@
+"""σ estimated from replicates: an upper bound that normal noise exceeds with a chosen probability.
+
+Σ_a Σ_k (y_ak − ȳ_a)² / σ² is χ² with Σ_a (n_a − 1) degrees of freedom, whatever the means. So,
+except with probability q, σ² is at most that sum of squares over the χ² quantile at q. For noise
+that is only known to be sub-Gaussian no such bound exists: a rare large value may not be among
+the replicates. The same holds arm by arm, with Σ_k (y_ak − ȳ_a)² and n_a − 1 degrees of freedom.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.advice import setting
+from shortlist.arrays import Integers, Reals
+from shortlist.noise.given import ByArm
+from shortlist.noise.noise import Noise
+from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
+
+# A fifth of δ, and at least 60 degrees of freedom: docs/noise.md says why.
+SHARE = 0.2
+DEGREES = 60
+DEGREES_OF_EACH = 30  # where each arm has a σ of its own
+SMALLEST = (
+    1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
+)
+MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to 1.3 σ have about as many
+
+
+class Estimate(NamedTuple):
+    """An upper bound on σ, and the replicates' spread (0 if only rounding) and degrees.
+
+    Per arm, ``equal`` is the largest share of an arm's replicates that have the same value.
+    """
+
+    sigma: float
+    spread: float
+    degrees: int
+    equal: float = 0.0
+
+
+class Estimated(Noise):
+    """One σ for all arms, from replicates among the initial pulls.
+
+    Attributes
+    ----------
+    share : float
+        The share of δ that is spent on the estimate.
+    degrees : int
+        The degrees of freedom that the estimate must have; per arm, that of every arm.
+    found : Estimate or None
+        The estimate, once there is one; per arm, the largest bound, the least spread, the least
+        degrees of freedom and the largest share of equal replicates.
+
+    Examples
+    --------
+    >>> Noise.of("estimate").figure
+    'σ to be estimated from the initial pulls, at a cost of 0.2 δ'
+    """
+
+    word = "estimate"
+    needs_replicates = True
+
+    def __init__(
+        self, share: float = SHARE, degrees: int = DEGREES, found: Estimate | None = None
+    ) -> None:
+        self.share, self.degrees, self.found = share, degrees, found
+        self.sigma = math.nan if found is None else found.sigma
+
+    @property
+    def figures(self) -> list[float]:
+        """The share of δ and the degrees of freedom."""
+        return [self.share, self.degrees]
+
+    @property
+    def as_stated(self) -> Noise:
+        """The same noise without an estimate."""
+        return Noise.read(self.written)
+
+    # The estimate
+
+    def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
+        """As many rounds of pulls as give the degrees of freedom that are wanted."""
+        return np.tile(once, max(rounds, rounds_for(self.degrees, once)))
+
+    def left_of(self, delta: float) -> float:
+        """The part of δ that the estimate leaves to the algorithm."""
+        return delta - self.share * delta
+
+    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
+        """The noise with an upper bound for σ, wrong with probability ``share`` δ."""
+        found = bound_from_replicates(replicates, self.share * delta)
+        return Estimated(self.share, self.degrees, found)
+
+    @property
+    def flaws(self) -> list[str]:
+        """Why the estimate cannot be relied on; empty if nothing contradicts it."""
+        if self.found is None:
+            return []
+        if self.found.spread == 0.0:
+            return [f"the replicates of {self.whose} are equal, so no σ can be estimated from them"]
+        if self.found.equal > MOST_EQUAL:
+            return ["more than half of an arm's replicates are equal, so its noise is not normal"]
+        return []
+
+    whose = "every arm"  # replicates must be equal for no σ to be estimated
+
+    # Words
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        if self.found is None:
+            return f"σ to be estimated from the initial pulls, at a cost of {self.share:g} δ"
+        return (
+            f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom of the initial "
+            f"pulls, at a cost of {self.share:g} δ"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "the noise is normal with the same σ for all arms"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        found = (
+            "It is not known yet."
+            if self.found is None
+            else f"They have standard deviation {self.found.spread:.4g} on {self.found.degrees} "
+            f"degrees of freedom, and σ ≤ {self.sigma:.4g}."
+        )
+        return (
+            "The noise of every result is normal with the same standard deviation σ for all arms. "
+            "σ is bounded from above (χ²) by the replicates among the initial pulls, and a share "
+            f"of {self.share:g} δ is paid for that bound. {found} If the noise is not normal, or "
+            "larger for some arms than for others, the claim does not hold."
+        )
+
+    @property
+    def description(self) -> str:
+        """The noise in the methods section of a paper."""
+        return f"normal noise with {self.figure}"
+
+    # Health
+
+    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+        """Whether results of the same arm contradict σ, once it is known."""
+        if self.awaits_estimate:
+            return (
+                "untested",
+                "σ is to be estimated from the initial pulls, and they are not all in.",
+                "There is no answer before they are.",
+            )
+        return super().finding(spread, names)
+
+    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+        """That the arms' noise is not normal with one σ; None if nothing shows it.
+
+        By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
+        """
+        from scipy.special import chdtrc
+
+        varied = (spread.counts > 1) & (spread.squares > 0.0)
+        degrees, squares = spread.counts[varied] - 1.0, spread.squares[varied]
+        if len(degrees) < 2:
+            return None
+        own, total = squares / degrees, float(degrees.sum())
+        excess = total * math.log(squares.sum() / total) - float(degrees @ np.log(own))
+        scale = 1.0 + float((1.0 / degrees).sum() - 1.0 / total) / (3.0 * (len(own) - 1))
+        p = float(chdtrc(len(own) - 1, excess / scale))
+        if p >= ALPHA:
+            return None
+        varying = [names[k] for k in spread.arms[varied]]
+        low, high = int(np.argmin(own)), int(np.argmax(own))
+        words = (
+            f"The noise is not normal with the same σ for all arms ({p_value(p, 1)}): results of "
+            f"arm {varying[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
+            f"{varying[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {self.sigma:.4g}."
+        )
+        per_arm = setting("sigma", "estimate per arm")
+        what_to_do = f"Start a new study with {per_arm}, or with a σ for every arm."
+        if own[high] <= self.sigma**2:
+            meaning = (
+                "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
+            )
+            return "note", words, f"{meaning} {what_to_do} {ADAPTIVE}"
+        meaning = "The guarantee assumes one σ, and does not hold."
+        return "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}"
+
+    def larger(self, spread: Spread) -> list[str]:
+        """A number, or estimates for every arm."""
+        return [*self.larger_number(spread), setting("sigma", "estimate per arm")]
+
+
+class EstimatedPerArm(ByArm, Estimated):
+    """A σ for every arm, from replicates of each among the initial pulls.
+
+    Examples
+    --------
+    >>> noise = EstimatedPerArm().estimated([[1.0, 1.2, 0.8], [2.2, 1.8, 2.0]], 0.05)
+    >>> noise.each.round(2).tolist(), noise.found.degrees
+    ([2.82, 2.82], 2)
+    """
+
+    word = "estimate per arm"
+    whose = "an arm"
+
+    def __init__(
+        self,
+        share: float = SHARE,
+        degrees: int = DEGREES_OF_EACH,
+        found: Estimate | None = None,
+        each: Reals | None = None,
+    ) -> None:
+        super().__init__(share, degrees, found)
+        self.each = each
+
+    def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
+        """As many rounds of all arms as give each the degrees of freedom that are wanted."""
+        return np.tile(np.arange(arms), self.degrees + 1)
+
+    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> EstimatedPerArm:
+        """The noise with upper bounds from replicates of every arm, which all hold at once."""
+        risk = self.share * delta / len(replicates)  # the union over all arms
+        bounds = [bound_from_replicates([values], risk) for values in replicates]
+        largest = max(bound.sigma for bound in bounds)
+        each = np.array([max(bound.sigma, SMALLEST * largest) for bound in bounds])
+        spread, degrees = min(b.spread for b in bounds), min(b.degrees for b in bounds)
+        equal = max(max(Counter(values).values()) / len(values) for values in replicates)
+        found = Estimate(largest, spread, degrees, equal)
+        return EstimatedPerArm(self.share, self.degrees, found, each)
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        if self.each is None or self.found is None:
+            return f"σ of each arm to be estimated from the initial pulls, at a cost of {self.share:g} δ"
+        return (
+            f"σ per arm bounded above by {self.each.min():.4g} to {self.each.max():.4g}, each "
+            f"from {self.found.degrees} degrees of freedom of the initial pulls, at a cost of "
+            f"{self.share:g} δ"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "the noise of each arm is normal with a σ of its own"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        found = "They are not known yet."
+        if self.found is not None and self.each is not None:
+            found = (
+                f"Each arm has {self.found.degrees} degrees of freedom, and the bounds go "
+                f"from {self.each.min():.4g} to {self.each.max():.4g}."
+            )
+        return (
+            "The noise of every result is normal, with a standard deviation σ of its own for each "
+            "arm. Each is bounded from above (χ²) by the replicates among the arm's initial pulls, "
+            f"and a share of {self.share:g} δ is paid for all bounds together. {found} If the "
+            "noise is not normal, the claim does not hold."
+        )
+
+    def unequal(self, spread: Spread, names: Sequence[str]) -> None:
+        """Nothing: the arms' noise need not be equal."""
+
+
+def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) -> Estimate:
+    """An upper bound on σ, for normal noise with the same σ for all arms.
+
+    Parameters
+    ----------
+    replicates : sequence of sequences
+        The results of each arm. How many there are must be fixed before any is seen.
+    risk : float
+        The probability that the bound is wrong.
+
+    Examples
+    --------
+    >>> found = bound_from_replicates([[1.0, 1.2, 0.8], [2.1, 1.9, 2.0]], risk=0.01)
+    >>> round(found.sigma, 3), round(found.spread, 3), found.degrees
+    (0.58, 0.158, 4)
+    """
+    # Exact sums and a rounded factor: the same σ on every machine, in every process.
+    squares = math.fsum(square for values in replicates for square in _squares(values))
+    degrees = sum(len(values) - 1 for values in replicates)
+    spread = math.sqrt(squares / degrees)
+    rounding = max(1e-12 * max(abs(value) for values in replicates for value in values), 1e-150)
+    if spread <= rounding:  # no width can be made of 0
+        return Estimate(rounding, 0.0, degrees)
+    return Estimate(spread * inflation(degrees, risk), spread, degrees)
+
+
+def inflation(degrees: int, risk: float) -> float:
+    """The ratio of the bound to the spread of the replicates, rounded up.
+
+    Examples
+    --------
+    >>> round(inflation(60, 0.01), 3)
+    1.265
+    """
+    from scipy.special import gammaincinv
+
+    quantile = 2.0 * float(gammaincinv(degrees / 2.0, risk))
+    return math.ceil(math.sqrt(degrees / quantile) * 1e9) / 1e9
+
+
+def rounds_for(degrees: int, initial: NDArray[np.int64]) -> int:
+    """How many rounds of the initial pulls give this number of degrees of freedom.
+
+    Examples
+    --------
+    >>> rounds_for(60, np.arange(10)), rounds_for(60, np.arange(4))
+    (7, 16)
+    """
+    return -(-(degrees + len(np.unique(initial))) // len(initial))
+
+
+def first_of_each(
+    arms: NDArray[np.int64], values: NDArray[np.float64], wanted: NDArray[np.int64]
+) -> list[list[float]] | None:
+    """The first ``wanted`` results of each arm, in order; None while one is missing.
+
+    Examples
+    --------
+    >>> first_of_each(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 1]))
+    [[1.0, 3.0], [2.0]]
+    """
+    if (np.bincount(arms, minlength=len(wanted)) < wanted).any():
+        return None
+    return [values[arms == a][: wanted[a]].tolist() for a in np.flatnonzero(wanted)]
+
+
+def _squares(values: Sequence[float]) -> list[float]:
+    from_first = [value - values[0] for value in values]
+    mean = math.fsum(from_first) / len(values)
+    return [(value - mean) ** 2 for value in from_first]

@@ -1,0 +1,186 @@
+"""σ as a number that is given: one for all arms (``Given``), or one for every arm (``Each``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from shortlist.advice import setting
+from shortlist.arrays import Reals
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.noise.noise import Noise, positive
+from shortlist.noise.spread import Spread
+
+
+class Given(Noise):
+    """One σ for all arms.
+
+    Examples
+    --------
+    >>> Given(0.5).announcement
+    'σ = 0.5 in a single evaluation'
+    """
+
+    word = "given"
+
+    def __init__(self, sigma: float) -> None:
+        self.sigma = sigma
+
+    @classmethod
+    def recognizes(cls, sigma: object) -> bool:
+        """A number; what is none is refused as one."""
+        return sigma is not None and not isinstance(sigma, str) and not Each.recognizes(sigma)
+
+    @classmethod
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Given:
+        """σ, if it is a number above 0."""
+        return cls(positive("sigma", sigma))
+
+    @property
+    def figures(self) -> list[float]:
+        """σ."""
+        return [self.sigma]
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        return f"σ = {self.sigma:g}"
+
+    @property
+    def announcement(self) -> str:
+        """The text for σ where a study begins."""
+        return f"{self.figure} in a single evaluation"
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "the noise is σ-sub-Gaussian"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        return (
+            f"The noise of every result is σ-sub-Gaussian with σ = {self.sigma:g}: large deviations "
+            "are no likelier than for normal noise of standard deviation σ. For normal noise σ is "
+            "that standard deviation, for bounded results half their range. σ was given, not "
+            "estimated. If the true noise is larger, the claim does not hold."
+        )
+
+
+class ByArm(Noise):
+    """A σ for every arm.
+
+    Attributes
+    ----------
+    each : array or None
+        σ_a of every arm; None until it is known.
+    """
+
+    each: Reals | None
+
+    @property
+    def deviations(self) -> float | Reals:
+        """σ_a of every arm."""
+        return self.sigma if self.each is None else self.each
+
+    def relative(self, arms: int) -> Reals:
+        """(σ_a/σ)² of every arm, with σ the largest; 1 until they are known."""
+        return np.ones(arms) if self.each is None else (self.each / self.sigma) ** 2
+
+    @property
+    def size(self) -> str:
+        """How large the noise is, in few words."""
+        return "each arm's σ"
+
+    def measured(self, spread: Spread) -> str:
+        """The noise that was measured, beside what is stated."""
+        ratio = spread.deviation / self.sigma
+        return f"{ratio:.3g} times their arm's σ ({spread.replicates} degrees of freedom)"
+
+    def smaller(self, spread: Spread) -> str:
+        """The smaller noise that was measured, in words."""
+        return "such smaller σ"
+
+    def larger(self, spread: Spread) -> list[str]:
+        """To have them estimated."""
+        return [setting("sigma", "estimate per arm")]
+
+
+class Each(ByArm):
+    """A σ for every arm, given.
+
+    Examples
+    --------
+    >>> Noise.of({"b": 0.2, "a": 0.1}, names=("a", "b")).figure
+    'σ per arm from 0.1 to 0.2'
+    """
+
+    word = "each"
+    each: Reals
+
+    def __init__(self, *each: float) -> None:
+        self.sigma, self.each = max(each), np.array(each)
+
+    @classmethod
+    def recognizes(cls, sigma: object) -> bool:
+        """A sequence, or numbers by the names of the arms."""
+        listed = isinstance(sigma, Mapping | pd.Series | Sequence | np.ndarray)
+        return listed and not isinstance(sigma, str)
+
+    @classmethod
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Each:
+        """σ of every arm, if they are numbers above 0."""
+        values: Any = _in_order(sigma, names) if isinstance(sigma, Mapping | pd.Series) else sigma
+        table = isinstance(values, np.ndarray) and values.ndim != 1
+        if table or len(values) != len(names):
+            got = f"shape {values.shape}" if table else f"{len(values)}"
+            raise InvalidSetting(
+                f"sigma must be one number, or one for each of the {len(names)} arms, got {got}."
+            )
+        return cls(
+            *(positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True))
+        )
+
+    @property
+    def figures(self) -> list[float]:
+        """σ of every arm."""
+        return list(self.each.tolist())
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        return f"σ per arm from {self.each.min():g} to {self.each.max():g}"
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "the noise of every arm is sub-Gaussian with its σ"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        return (
+            "The noise of every result is sub-Gaussian with the σ of its arm, from "
+            f"{self.each.min():g} to {self.each.max():g}: for normal noise its standard "
+            "deviation. These were given, not estimated. If the true noise of an arm is larger, "
+            "the claim does not hold."
+        )
+
+
+def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
+    """The values of a mapping or a Series in the order of the arms."""
+    known, by_name = set(names), dict[str, Any]()
+    for key, value in sigma.items():
+        name = str(key)
+        if name not in known:
+            raise unknown_name("arm in sigma", name, names)
+        if name in by_name:
+            raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
+        by_name[name] = value
+    for name in names:
+        if name not in by_name:
+            raise InvalidSetting(f"sigma has no number for arm {name!r}: give one for every arm.")
+    return [by_name[name] for name in names]

@@ -1,0 +1,352 @@
+"""A statement about the noise, whatever its kind (``Noise``), and the registry of kinds."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from shortlist.advice import advised, setting
+from shortlist.arrays import Integers, Reals
+from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
+from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
+
+LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
+UPPER = 0.9  # confidence that a σ advised is large enough
+
+KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
+
+
+class Noise(ABC):
+    """What is known about the noise.
+
+    Attributes
+    ----------
+    word : str
+        What the kind is called where it is stored, and for most kinds in ``sigma=``.
+    sigma : float
+        σ, that of the noisiest arm where they differ; NaN until it is estimated.
+    limits : tuple of float
+        The least and the largest result that can be.
+    takes_range : bool
+        Whether it is stated with a ``reward_range``.
+    needs_replicates : bool
+        Whether σ comes from the initial pulls, whether or not they are in.
+    uses_sigma : bool
+        Whether widths are multiples of σ.
+    mirrored_at : float
+        The sum of a result and of its mirror image, which the algorithm is given where the smallest
+        means are sought.
+
+    Examples
+    --------
+    >>> Noise.of("bounded", (0, 1)).sigma
+    0.5
+    >>> Noise.of([0.1, 0.2, 0.1], names=("a", "b", "c")).relative(3).tolist()
+    [0.25, 1.0, 0.25]
+    """
+
+    word: ClassVar[str] = ""
+    takes_range: ClassVar[bool] = False
+    needs_replicates: ClassVar[bool] = False
+    uses_sigma: ClassVar[bool] = True
+
+    sigma: float
+    limits: tuple[float, float] = (-LARGEST, LARGEST)
+    mirrored_at: float = 0.0
+
+    def __init_subclass__(cls) -> None:
+        if cls.word:
+            KINDS[cls.word] = cls
+
+    def __repr__(self) -> str:
+        return f"<{self.figure}>"
+
+    # What a user states
+
+    @staticmethod
+    def of(sigma: object, reward_range: object = None, names: Sequence[str] = ()) -> Noise:
+        """Check what was given for ``sigma`` and ``reward_range``."""
+        if isinstance(sigma, Noise):
+            return sigma
+        kind = next((each for each in KINDS.values() if each.recognizes(sigma)), None)
+        if reward_range is not None and not (kind is not None and kind.takes_range):
+            raise InvalidSetting(
+                f"reward_range can only be used with {setting('sigma', 'bounded')}, got sigma = "
+                f"{sigma!r}: leave one of them out."
+            )
+        if sigma is None:
+            raise InvalidSetting(
+                "sigma is missing: it has no default, since a wrong one silently voids the "
+                f"guarantee. Give the noise's standard deviation; or {setting('sigma', 'bounded')} "
+                f"with {range_words()} for bounded rewards; or, for normal noise, "
+                f"{setting('sigma', 'estimate')}, or {setting('sigma', 'estimate per arm')} where σ "
+                "differs from arm to arm."
+            )
+        if kind is not None:
+            return kind.stated(sigma, reward_range, names)
+        if hint := number_hint(sigma):
+            raise InvalidSetting(f"sigma must be a number, got {sigma!r} (str).{hint}")
+        words = [word for word, each in KINDS.items() if each.recognizes(word)]
+        raise unknown_name("sigma", str(sigma), [*words, "a number", "a number for every arm"])
+
+    @classmethod
+    def recognizes(cls, sigma: object) -> bool:
+        """Whether ``sigma`` states noise of this kind; by default if it is its word."""
+        return isinstance(sigma, str) and sigma == cls.word
+
+    @classmethod
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Noise:
+        """The noise that ``sigma``, which it recognizes, and ``reward_range`` state."""
+        return cls()
+
+    # How it is stored
+
+    @property
+    def written(self) -> list[Any]:
+        """Plain data from which ``read`` makes the same noise as it was stated."""
+        return [self.word, *self.figures]
+
+    @property
+    @abstractmethod
+    def figures(self) -> list[float]:
+        """The numbers that make the same noise, given to its class, as it was stated."""
+
+    @staticmethod
+    def read(written: list[Any]) -> Noise:
+        """The noise that ``written`` was made from.
+
+        Examples
+        --------
+        >>> Noise.read(["bounded", 0.0, 1.0]).sigma
+        0.5
+        """
+        word, *figures = written
+        if word not in KINDS:
+            raise unknown_name("kind of noise", str(word), KINDS)
+        return KINDS[word](*figures)
+
+    @property
+    def as_stated(self) -> Noise:
+        """The same noise without what results have added to it."""
+        return self
+
+    # Results
+
+    def check(self, value: float) -> None:
+        """Raise for a result that is impossible."""
+        if abs(value) > LARGEST:
+            raise InvalidInput(
+                f"a result must lie within ±{LARGEST:g}, so that it can be squared and summed, got "
+                f"{value:g}: nothing was told. Check the value, or use other units."
+            )
+
+    @property
+    def deviations(self) -> float | Reals:
+        """σ as a number, or one for every arm where they differ."""
+        return self.sigma
+
+    def relative(self, arms: int) -> Reals:
+        """(σ_a/σ)² of every arm: the variance of its noise in units of σ²."""
+        return np.ones(arms)
+
+    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
+        """How results with these means are drawn: a reward model by name, and its parameters."""
+        return "gaussian", np.vstack([means, deviations])
+
+    # σ from results
+
+    @property
+    def awaits_estimate(self) -> bool:
+        """Whether σ is still to be estimated."""
+        return math.isnan(self.sigma)
+
+    def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
+        """The initial pulls, of which some are wanted ``rounds`` times, enough to know σ by."""
+        return np.tile(once, rounds)
+
+    def left_of(self, delta: float) -> float:
+        """The part of δ that knowing σ leaves to the algorithm."""
+        return delta
+
+    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
+        """The noise with σ from replicates, where it is estimated."""
+        return self
+
+    @property
+    def flaws(self) -> list[str]:
+        """Why σ cannot be relied on; empty if nothing contradicts it."""
+        return []
+
+    # Words
+
+    @property
+    @abstractmethod
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+
+    @property
+    @abstractmethod
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+
+    @property
+    @abstractmethod
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+
+    @property
+    def specification(self) -> str:
+        """The value of σ in a table."""
+        return self.figure.removeprefix("σ = ")
+
+    @property
+    def description(self) -> str:
+        """The noise in the methods section of a paper."""
+        return f"σ-sub-Gaussian noise with {self.figure}"
+
+    @property
+    def announcement(self) -> str:
+        """The text for σ where a study begins."""
+        return self.figure
+
+    @property
+    def size(self) -> str:
+        """How large the noise is, in few words."""
+        return f"σ = {self.sigma:.4g}"
+
+    # Health
+
+    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+        """Whether results of the same arm contradict σ."""
+        from scipy.special import chdtr, chdtrc
+
+        sigma, degrees = self.sigma, spread.replicates
+        if degrees == 0:
+            return (
+                "untested",
+                "No arm has been evaluated twice yet.",
+                f"{self.figure} is taken as given, and the guarantee rests on it.",
+            )
+        squares = spread.total
+        words = f"Results of the same arm have {self.measured(spread)}"
+        again = spread.counts > 1
+        each = np.asarray(chdtrc(spread.counts[again] - 1, spread.squares[again] / sigma**2))
+        p = float(chdtrc(degrees, squares / sigma**2))
+        p_worst = min(float(each.min()) * len(each), 1.0)
+        too_small = (
+            "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
+            "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
+            + ADAPTIVE
+        )
+        if p < ALPHA:
+            words += f": too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
+            return "warning", words, too_small
+        if p_worst < ALPHA:
+            arm = int(spread.arms[again][np.argmin(each)])
+            squares_each = (spread.squares * spread.noise)[again] / (spread.counts[again] - 1)
+            own = math.sqrt(float(squares_each[np.argmin(each)]))
+            words += (
+                f"; but those of arm {names[arm]!r} have {own:.3g} ({p_value(p_worst, 1)}, "
+                f"as the worst of {len(each)} arms)."
+            )
+            return "warning", words, f"σ must hold for every arm. {too_small}"
+        if unequal := self.unequal(spread, names):
+            return unequal
+        if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
+            share = (spread.deviation / sigma) ** 2
+            return (
+                "note",
+                words + ": less than half of it.",
+                f"The guarantee holds, but at a cost: evaluations grow with σ², and "
+                f"{self.smaller(spread)} would need about {share:.2g} times as many. Mind that σ "
+                "bounds tails and not only the spread: for bounded results half the range is safe, "
+                "less is not.",
+            )
+        words += f" ({p_value(p)} under the claimed σ)."
+        if p < HINT:
+            meaning = (
+                "This suggests that σ is too small, but does not prove it. Look again after more "
+                "results. " + ADAPTIVE
+            )
+            return "note", words, meaning
+        return "fine", words, "The results do not contradict σ."
+
+    def measured(self, spread: Spread) -> str:
+        """The noise that was measured, beside what is stated."""
+        degrees = f"{spread.replicates} degrees of freedom"
+        return f"standard deviation {spread.deviation:.3g} ({degrees}), and σ = {self.sigma:g}"
+
+    def smaller(self, spread: Spread) -> str:
+        """The smaller noise that was measured, in words."""
+        return f"a σ of {spread.deviation:.3g}"
+
+    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+        """That the arms' noise is not as equal as it is stated to be; None if nothing shows it."""
+        return None
+
+    def larger(self, spread: Spread) -> list[str]:
+        """Ways to state noise that is larger, for a study to which its results are given."""
+        ways = [setting("sigma", "estimate"), setting("sigma", "estimate per arm")]
+        return [*self.larger_number(spread), *ways]
+
+    def larger_number(self, spread: Spread) -> list[str]:
+        """A larger number for σ, with which the results agree, if they do not agree with this one."""
+        from scipy.special import chdtri
+
+        if spread.replicates == 0:
+            return []
+        # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
+        sigma = math.sqrt(spread.total / float(chdtri(spread.replicates, UPPER)))
+        if sigma <= self.sigma:
+            return []
+        unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
+        larger = f"{math.ceil(sigma / unit) * unit:.3g}"
+        return [advised(f"sigma = {larger}", f"sigma={larger}")]
+
+
+class ResultModel(Protocol):
+    """What an algorithm's bounds are for: sub-Gaussian noise as it is stated, or results in a range."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The noise as the algorithm of this name takes it; raises where it cannot."""
+
+
+class SubGaussian:
+    """Bounds for sub-Gaussian noise: it is taken as it is stated."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The noise that is stated."""
+        return stated
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SubGaussian)
+
+    def __hash__(self) -> int:
+        return hash(SubGaussian)
+
+
+def checked_number(name: str, value: object) -> float:
+    """The value of a setting, if it is a number."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidSetting(
+            f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
+        )
+    return float(value)
+
+
+def positive(name: str, value: object) -> float:
+    """The value of a setting, if it is a number above 0."""
+    number = checked_number(name, value)
+    if not (number > 0.0 and math.isfinite(number)):
+        raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")
+    return number
+
+
+def range_words() -> str:
+    """How the range of the results is given."""
+    return advised("reward_range = [low, high]", "reward_range=(low, high)")

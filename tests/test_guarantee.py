@@ -1,0 +1,184 @@
+"""What an answer is worth, part by part; all sentences are in one table at the end."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import shortlist
+from report_pages import played
+from shortlist import guarantee
+from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, Condition, Guarantee
+from shortlist.problem import Problem
+from shortlist.relation import Linear, NearlyLinear, Relation, Unrelated
+
+NOISE = Assumption("Noise", "the noise is small", "The noise is small.")
+MODEL = Assumption("Model", "the means are linear", "The means are linear.")
+CLAIM = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, INDEPENDENCE))
+IF_LINEAR = Claim(
+    *("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, MODEL, INDEPENDENCE)),
+    condition="the means are linear",
+    condition_badge="linear",
+)
+HEURISTIC = Claim(
+    *("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE,)),
+    why_heuristic=("nobody proved it",),
+)
+EXTENSION = replace(CLAIM, extends="it has ε > 0")
+LATE = Condition("Order", "Some came late.")
+
+
+class Bend:
+    """A finding against a linear model."""
+
+    badge, words = "curved", "A square fits better."
+    meaning, contradicts = "The list may be wrong.", "that the means are linear"
+
+
+GUARANTEES: dict[str, Guarantee] = {
+    "proven": guarantee.final(CLAIM, CLAIM.assumptions, [LATE]),
+    "if linear": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [], notes=["Tested."]),
+    "untested": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [], untested=True),
+    "doubted": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [LATE], doubts=[Bend()]),
+    "heuristic": guarantee.final(HEURISTIC, HEURISTIC.assumptions, []),
+    "extension": guarantee.final(EXTENSION, EXTENSION.assumptions, []),
+    "rejected": guarantee.not_certified(CLAIM, (), (), badge="σ too small", why="it is not."),
+    "running": guarantee.not_yet(CLAIM, (), (), doubts=[Bend()]),
+    "tested now": guarantee.not_yet(CLAIM, (), (), test=(20, 3)),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "badge", "level"),
+    [
+        ("proven", "proven", "Proven", "good"),
+        ("if linear", "proven", "Proven if linear", "plain"),
+        ("untested", "proven", "Proven if linear: untested", "plain"),
+        ("doubted", "in doubt", "In doubt: curved", "warn"),
+        ("heuristic", "heuristic", "Heuristic", "warn"),
+        ("extension", "heuristic", "Heuristic", "warn"),
+        ("rejected", "not certified", "Not certified: σ too small", "warn"),
+        ("running", "not yet", "No guarantee yet", "warn"),
+        ("tested now", "not yet", "No guarantee yet", "plain"),
+    ],
+)
+def test_status_badge_and_level(name: str, status: str, badge: str, level: str) -> None:
+    made = GUARANTEES[name]
+    assert (made.status, made.badge, made.level) == (status, badge, level)
+    assert f"{made.first_words}: {made.rest}" == made.text == str(made)
+
+
+def test_good_is_only_what_assumes_the_noise_alone() -> None:
+    assert [name for name, made in GUARANTEES.items() if made.level == "good"] == ["proven"]
+
+
+def test_it_is_written_as_json() -> None:
+    made = GUARANTEES["doubted"]
+    read = json.loads(json.dumps(made.to_dict()))
+    assert [each["name"] for each in read["assumptions"]] == ["Noise", "Model", "Independence"]
+    assert read["conditions"] == [{"name": "Order", "words": "Some came late."}]
+    assert (read["status"], read["risk"], read["text"]) == ("in doubt", 0.05, made.text)
+
+
+SENTENCES = {
+    "proven": "Proven: with probability at least 0.95, no arm is worse (σ = 1, threshold 'levels', "
+    "a proof), provided the noise is small. Some came late.",
+    "if linear": "Proven if the means are linear: with probability at least 0.95, no arm is worse "
+    "(σ = 1, threshold 'levels', a proof), provided the noise is small and the means are linear. "
+    "Tested.",
+    "untested": "Proven if the means are linear, which is untested: with probability at least 0.95, "
+    "no arm is worse (σ = 1, threshold 'levels', a proof), provided the noise is small and the "
+    "means are linear.",
+    "doubted": "In doubt: the results contradict what is assumed (that the means are linear). A "
+    "square fits better. The list may be wrong. What is proven under these assumptions: with "
+    "probability at least 0.95, no arm is worse (σ = 1, threshold 'levels', a proof), provided the "
+    "noise is small and the means are linear. Some came late.",
+    "heuristic": "Heuristic: no proof covers this answer, because nobody proved it. The intended "
+    "claim is: no arm is worse, with probability 0.95 (σ = 1, threshold 'levels').",
+    "extension": "Extension without a theorem: it has ε > 0. The intended claim is: no arm is worse, "
+    "with probability 0.95 (σ = 1, threshold 'levels', a proof).",
+    "rejected": "Not certified: it is not.",
+    "running": "No guarantee yet: the study has not stopped. At its stop: Proven: with probability "
+    "at least 0.95, no arm is worse (σ = 1, threshold 'levels', a proof), provided the noise is "
+    "small. The results contradict what is assumed: that the means are linear.",
+    "tested now": "No guarantee yet: of the 20 evaluations that test whether the means are linear "
+    "in the features, 3 are still to be asked for. If they agree: Proven: with probability at least "
+    "0.95, no arm is worse (σ = 1, threshold 'levels', a proof), provided the noise is small.",
+}
+
+
+@pytest.mark.parametrize("name", GUARANTEES)
+def test_the_sentences(name: str) -> None:
+    assert GUARANTEES[name].text == SENTENCES[name]
+
+
+# Of studies
+
+
+def rests_on(**settings: Any) -> dict[str, str]:
+    return dict(played(most=5, **settings).shortlist.guarantee.rests_on)
+
+
+def test_assumptions_are_those_of_the_study() -> None:
+    plain = rests_on()
+    assert "σ = 0.3" in plain["Noise"]
+    assert "N = 4 features (rank 4): θ·x" in plain["Model"]
+    assert "No result was processed before one that was asked for earlier" in plain["Order"]
+    assert set(plain) == {"Noise", "Model", "Independence", "Order"}
+    assert "S = 2" in rests_on(threshold="determinant", S=2.0)["Size of θ"]
+    assert "Size of θ" not in rests_on(S=2.0)
+    assert "nothing is assumed" in rests_on(algorithm="LUCB")["Model"]
+    assert "The features were not used" in rests_on(algorithm="LUCB")["Model"]
+    assert "no restriction" in rests_on(K=4, m=1)["Model"]
+    assert "Failed or cancelled: 2;" in rests_on(fail=2)["Failures"]
+    alone = shortlist.Study(arms=["a", "b"], m=1, sigma=1.0)
+    assert "features" not in dict(alone.shortlist.guarantee.rests_on)["Model"]
+
+
+def test_results_out_of_order_are_said_to_be() -> None:
+    study = played(most=5)
+    first, second, third = study.ask(3)
+    study.tell(second, 0.0)
+    overtaken = dict(study.shortlist.guarantee.rests_on)["Order"]
+    assert "the time an evaluation takes does not depend on its value" in overtaken
+    study.tell(third, 0.0)
+    study.tell(first, 0.0)
+    assert dict(study.shortlist.guarantee.rests_on)["Order"] == overtaken
+    study.tell(arm=0, value=1.0)
+    unasked = dict(study.shortlist.guarantee.rests_on)["Unrequested data"]
+    assert "without having been asked for: 1." in unasked
+
+
+# How the means are related to the features
+
+PROBLEM = Problem.of([[1.0], [2.0], [3.0]], 1, sigma=1.0)
+SQUARE = Problem.of([[1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0)
+
+
+@pytest.mark.parametrize(
+    ("relation", "assumed", "audited", "uses_features"),
+    [
+        (Unrelated(PROBLEM), "", False, False),
+        (Unrelated(PROBLEM, guide="a forest"), "", False, False),
+        (Linear(PROBLEM), "the means are linear in the features", True, True),
+        (Linear(SQUARE), "", False, True),
+        (
+            NearlyLinear(PROBLEM, tolerance=0.2),
+            "the means are within c = 0.2 of linear in the features",
+            False,
+            True,
+        ),
+    ],
+    ids=["unrelated", "guided", "linear", "any means are linear", "nearly linear"],
+)
+def test_a_relation_says_what_it_assumes(
+    relation: Relation, assumed: str, audited: bool, uses_features: bool
+) -> None:
+    assert relation.assumed == assumed
+    assert (relation.audited, relation.uses_features) == (audited, uses_features)
+    assert relation.explanation.endswith(".")
+    assert relation.method.endswith(".")
+    assert ("a forest" in relation.explanation) == bool(relation.guide)
