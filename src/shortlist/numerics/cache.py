@@ -107,7 +107,9 @@ def _base() -> Path | None:
 def _make_own(base: Path) -> None:
     """Make the folder if it is not there; raise if somebody else could have written to it."""
     base.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not hasattr(os, "getuid"):  # pragma: no cover  (Windows: others cannot write to a user's folders)
+    if not hasattr(
+        os, "getuid"
+    ):  # pragma: no cover  (Windows: others cannot write to a user's folders)
         return
     found = base.lstat()
     own = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()

@@ -191,7 +191,9 @@ class Function(Generic[Arguments, Result]):
         """What Python calls where an argument is an array."""
 
         def make(cache: bool) -> Any:
-            decorate = numba.njit(self.signature, cache=cache, no_cfunc_wrapper=True, **self._options)
+            decorate = numba.njit(
+                self.signature, cache=cache, no_cfunc_wrapper=True, **self._options
+            )
             return decorate(self.py_func)
 
         if self.signature is None:

@@ -182,7 +182,9 @@ class RecordType(types.Type):  # type: ignore[misc]
         self.writers = [
             (name, _writer(member, f"{cls.__name__}.{name}")) for name, member in members.items()
         ]
-        layout = ", ".join(f"{name}: {getattr(each, 'sig', each)}" for name, each in members.items())
+        layout = ", ".join(
+            f"{name}: {getattr(each, 'sig', each)}" for name, each in members.items()
+        )
         super().__init__(f"{cls.__module__}.{cls.__qualname__}({layout})")
         place = 0
         for name, member in members.items():
@@ -237,7 +239,11 @@ def _offer(kind: RecordType, name: str, member: Any, place: int) -> None:
         for length in reversed(shape[:-1]):
             strides.insert(0, builder.mul(count, size))
             count = builder.mul(count, length)
-        parts = {(2,): count, (3,): size, (4,): word(0, made.elements[4])}
+        parts: dict[tuple[int, ...], Any] = {
+            (2,): count,
+            (3,): size,
+            (4,): word(0, made.elements[4]),
+        }
         parts |= {(5, k): length for k, length in enumerate(shape)}
         parts |= {(6, k): stride for k, stride in enumerate(strides)}
         array = made(None)
