@@ -75,7 +75,6 @@ fuzz: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/parts.py
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/study.py
 	$(BIN)/python benchmarks/intake.py

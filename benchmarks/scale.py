@@ -14,17 +14,17 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numba
 import numpy as np
 
 import shortlist
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine import settings
 from shortlist.engine.engine import Engine
 from shortlist.engine.many_arms.memory import rows_read
+from shortlist.engine.settings import settings_of_rules
 from shortlist.numerics.random import run_seeds
-from shortlist.posterior.state import OBSERVED, READY
 
 SIZES = {
     4: (3, 2),
@@ -94,9 +94,10 @@ class Naive(Engine):
     """The whole of G, and every gap index of every round."""
 
     @property
-    def flags(self) -> int:
+    def _settings_of_rules(self) -> dict[str, Any]:
         """Nothing may be left unknown."""
-        return Engine.flags.func(self) & ~settings.CANDIDATES_MAY_STAY
+        rules = settings_of_rules(self.rules, elimination=self.elimination)
+        return rules | {"candidates_may_stay": 0}
 
     @property
     def _skips_arms(self) -> bool:
@@ -138,7 +139,7 @@ class Player:
         state.pulls[:] = np.bincount(engine.setup.initial, minlength=len(self.means))
         noise = np.sqrt(state.pulls) * self.rng.standard_normal(len(self.means))
         state.sums[:] = state.pulls * self.means + SIGMA * noise
-        state.clock[OBSERVED], state.clock[READY] = len(engine.setup.initial), 0
+        state.observed[0], state.ready[0] = len(engine.setup.initial), 0
         self.posterior.refresh()
 
     def play(self) -> float:
@@ -185,7 +186,7 @@ def touched(engine: Engine, parameters: np.ndarray, rounds: int) -> float:
         player.play()
         if rows == K:
             columns += 2 * K + 5 * (engine.setup.m + 1) + 4  # G, the columns of B, the greedy scan
-            columns += 3 * K if engine.flags & settings.MTH_GAPS else 0
+            columns += 3 * K if engine.rules["candidates"].needs else 0
         else:
             # Rows and estimates updated, those of the candidates, b and c read, others made.
             columns += (

@@ -206,7 +206,7 @@ class Oracle:
     shares: Array | None = None
     least: Array | None = None  # of each B_ij ever looked at
     level: int = 0  # of the grid, and when it is looked at again
-    next_climb: int = 0
+    next_level_at: int = 0
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -300,8 +300,8 @@ class Oracle:
             logdet = np.linalg.slogdet(np.eye(len(A)) + A / shift)[1]
             return confidence + math.log((k + 1) * (k + 2)) + float(logdet) / 2
 
-        if self.t >= self.next_climb:
-            self.next_climb = self.t + max(self.t // 16, 1)
+        if self.t >= self.next_level_at:
+            self.next_level_at = self.t + max(self.t // 16, 1)
             least = np.linalg.eigvalsh(A)[-self.rank]
             highest = max(math.floor(math.log(least / self.weakest, 4.0)), self.level)
             if bound(highest) < bound(self.level):

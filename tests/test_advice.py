@@ -19,7 +19,7 @@ import shortlist
 from command_line import PYTHON, SCREEN, check_advice, does, run, tell_two, write
 from once import once
 from report_pages import undrawn
-from shortlist.advice import advised, command, in_shell, name_study
+from shortlist.advice import CommandLine
 from shortlist.errors import ShortlistError, StudyStopped
 
 ROWS = "arm,value\nC01,0.5\nC02,0.25\n"
@@ -96,8 +96,8 @@ def two_studies() -> None:
 
 def with_rules_of_its_own() -> None:
     @shortlist.rule("selection", needs=())
-    def first_named(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return b
+    def first_named(pair, arms, key):  # type: ignore[no-untyped-def]
+        return pair.b
 
     algorithm = shortlist.GIFA(selection=first_named)
     shortlist.Study(
@@ -303,15 +303,15 @@ def test_the_check_would_find_a_call() -> None:
             check_advice(line)
 
 
-def test_the_first_study_that_is_named_stays() -> None:
-    with in_shell():
-        name_study("one.db")
-        name_study("two.db", "b")
-        assert command("status") == "`shortlist status one.db`"
-        with in_shell("three.db"):
-            assert (
-                advised(command("ask", "-n 2"), "study.ask(2)") == "`shortlist ask three.db -n 2`"
-            )
-        assert command("status") == "`shortlist status one.db`"
-    assert command("status") == "`shortlist status STUDY`"
-    assert advised(command("status"), "study.shortlist") == "study.shortlist"
+def test_what_an_arm_is_called_does_not_matter() -> None:
+    say = CommandLine("screen.db")
+    for name, word in (("C07", "C07"), ("a b", '"a b"'), ("it's $5", "'it'\"'\"'s $5'")):
+        told = say(f"use study.tell(arm={name!r}, value=-0.5) now")
+        assert told == f"use `shortlist tell screen.db --arm {word} --value=-0.5` now"
+    assert say("arm 'study.reopened()' of study.dbx") == "arm 'study.reopened()' of study.dbx"
+
+
+def test_a_client_that_sends_json_is_told_what_to_send() -> None:
+    words = "add measured_again=True"
+    assert CommandLine()(words) == "add --measured-again"
+    assert CommandLine(is_json=True)(words) == 'add "measured_again": true'

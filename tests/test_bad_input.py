@@ -80,7 +80,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      lambda: study(algorithm=shortlist.GIFA(initialization=None)), errors.InvalidSetting,
      "'self_normalized' needs initial pulls that span .* or threshold='determinant'"),
     ("S missing", lambda: study(threshold="determinant"), errors.InvalidSetting,
-     "'determinant' needs S, a bound on ‖θ‖, but none was given: pass S="),
+     "'determinant' needs S, a bound on ‖θ‖, but none was given: give S="),
     ("regularization 0 for determinant",
      lambda: study(algorithm=shortlist.GIFA(threshold="determinant", regularization=0.0), S=1.0),
      errors.InvalidSetting, "needs a regularization above 0, got 0.0"),

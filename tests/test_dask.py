@@ -278,8 +278,8 @@ def test_comparisons_are_the_same_on_a_cluster(client: Any, given: str) -> None:
     from shortlist.rules.rule import rule
 
     @rule("selection", needs=())
-    def least_pulled(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return c if pulls[c] <= pulls[b] else b
+    def least_pulled(pair, arms, key):  # type: ignore[no-untyped-def]
+        return pair.c if arms.pulls[pair.c] <= arms.pulls[pair.b] else pair.b
 
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
     own = shortlist.GIFA(selection=least_pulled, name="own")

@@ -29,7 +29,7 @@ from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
 from shortlist.simulation.chunk import Sender
-from shortlist.study.insight.health import examine_features
+from shortlist.study.insight.feature_findings import examine_features
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps
 

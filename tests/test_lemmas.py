@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import shortlist
-from shortlist.engine.contract import Decision
 from shortlist.engine.engine import Engine
+from shortlist.engine.round import Decision
 from shortlist.numerics.order import mth_largest
 from shortlist.posterior.posterior import Posterior, reduce_to_rank
 from shortlist.problem import Problem

@@ -263,7 +263,7 @@ def make(features: Any = X, m: int = 1, *, sigma: Any = 1.0, **settings: Any) ->
 ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     (
         make(threshold="determinant"),
-        "pass S=…, or use threshold='self_normalized'",
+        "give S=…, or use threshold='self_normalized'",
         [make(threshold="determinant", S=2.0), make(threshold="self_normalized")],
     ),
     (
@@ -326,7 +326,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(sigma="bounded"),
-        "pass reward_range=(low, high)",
+        "give reward_range=(low, high)",
         [make(sigma="bounded", reward_range=(0.0, 1.0))],
     ),
     (

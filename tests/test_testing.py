@@ -60,12 +60,12 @@ def no_marks(m, means, mth_gaps, key, scratch, inside):  # type: ignore[no-untyp
     inside[:] = False
 
 
-def writes(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    variances[b] = 0.0
-    return b
+def writes(pair, arms, key):  # type: ignore[no-untyped-def]
+    arms.variances[pair.b] = 0.0
+    return pair.b
 
 
-def out_of_range(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+def out_of_range(pair, arms, key):  # type: ignore[no-untyped-def]
     return -1
 
 
@@ -86,7 +86,7 @@ def negative(t, log_det, constants):  # type: ignore[no-untyped-def]
     [
         ("ambiguous", last_arm, "must return an arm of J"),
         ("candidates", no_marks, "must mark m = "),
-        ("selection", writes, "must not write into its argument 5"),
+        ("selection", writes, "must not write into its argument 2"),
         ("selection", out_of_range, "must return an arm from 0 to"),
         ("indices", half, "must write B_ij of every arm"),
         ("stopping", infinite, "must return a finite number"),
@@ -103,9 +103,9 @@ def in_turns() -> Rule:
     """A selection rule that remembers how often it was called."""
     calls: list[int] = []
 
-    def alternating(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        calls.append(b)
-        return (b, c)[len(calls) % 2]
+    def alternating(pair, arms, key):  # type: ignore[no-untyped-def]
+        calls.append(pair.b)
+        return (pair.b, pair.c)[len(calls) % 2]
 
     with pytest.warns(UserWarning, match="does not compile"):
         return shortlist.rule("selection", needs=())(alternating)

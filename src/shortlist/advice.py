@@ -1,129 +1,144 @@
-"""Advice that fits where it is read: a command in a shell, or a call in Python.
+"""Advice in messages, for readers who do not use Python.
 
-Messages are written once, far below the command line. Where the thing to do has two names, both are
-given to :func:`advised`, which returns one of them.
+A message says what to do as a call: ``study.reopen()``, or a setting: ``trust='guide'``. It is written
+once, where it is raised. The command line and the server, which know that their readers use commands,
+translate the calls that are in the table here.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
+
+VALUE = r"(?P<value>[-+.\w]+|…)"
+ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…)"""
+# From a call in a message to what the command line does in its place: {study} is the study that the
+# command named, {value} and {arm} are what the call has.
+COMMANDS = {
+    r"(?:read )?study\.shortlist": "`shortlist status {study}`",
+    r"study\.pending": "`shortlist status {study}`",
+    r"study\.refresh\(\) and study\.trials show it": "`shortlist status {study}` shows it",
+    r"study\.table\(\)": "`shortlist export {study} --table`",
+    r"study\.ask\(n\)": "`shortlist ask {study} --out plate.csv`",
+    r"(?:call )?study\.reopen\(\)": "`shortlist reopen {study}`",
+    r"study\.verify\(\)": "`shortlist verify {study}`",
+    r"study\.fail\((?P<trial>trial)\)": "`shortlist fail {study} TRIAL`",
+    rf"study\.correct\((?P<trial>\d+), {VALUE}, reason=…\)": (
+        "`shortlist correct {study} {trial} --value={value} --reason TEXT`"
+    ),
+    rf"study\.tell\(arm={ARM}, value={VALUE}\)": (
+        "`shortlist tell {study} --arm {arm} --value={value}`"
+    ),
+    r"study\.tell_unasked\(results\)": (
+        "`shortlist tell {study} FILE.csv` with an exported file without these rows"
+    ),
+    r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
+    r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
+        "`shortlist continue {study} --misspecification C`"
+    ),
+    r"new_study\.carry_over\(study\)": "`shortlist new NEW.toml --from {source}`",
+    r"Study\.load\(storage\)": "`shortlist status {study}`",
+    r"by Study\.load\(storage, name\)": "with --study NAME",
+    r", with Study\.load\(storage, \w+=…\)": "",
+    r"call shortlist\.data\.fetch\(\)": "run `shortlist data fetch`",
+    r"study\.tell_many\(read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\) with [\w.]+": (
+        "`shortlist tell {study} {file}`"
+    ),
+    r"Pass if_told='\w+' to import the same results twice; ": "",
+    r" with if_told='\w+', or with a key= for unrequested data": "",
+    r"\bmeasured_again=True": "--measured-again",
+}
+JSON = {r"\bmeasured_again=True": '"measured_again": true'}
+SETTING = re.compile(
+    r"\b(?P<key>sigma|threshold|trust|audit|S|reward_range)="
+    r"(?P<value>'[^']*'|\([^()]*\)|True|False|[-+.\de]*\d|…)"
+)
 
 
-class _Named(NamedTuple):
-    """The study that a command is about: where it is, and its name if that was given."""
+@dataclass(frozen=True)
+class CommandLine:
+    """Translates messages about the study that a command named.
+
+    Parameters
+    ----------
+    place : str
+        Where the study is, as the reader would write it.
+    name : str, optional
+        Its name, if that has to be given.
+    is_json : bool
+        Whether the reader is a client that sends JSON.
+
+    Examples
+    --------
+    >>> say = CommandLine("screen.db", "a b")
+    >>> say("final: read study.shortlist, or call study.reopen() to go on")
+    'final: `shortlist status screen.db --study "a b"`, or `shortlist reopen screen.db --study "a b"` to go on'
+    >>> CommandLine("screen.db")("study.correct(3, 0.5, reason=…) corrects it")
+    '`shortlist correct screen.db 3 --value=0.5 --reason TEXT` corrects it'
+    >>> CommandLine()("begin a study with trust='guide', or reward_range=(low, high)")
+    'begin a study with trust = "guide", or reward_range = [low, high]'
+    """
 
     place: str = "STUDY"
     name: str | None = None
-    is_json: bool = False  # whether the reader is a client that sends JSON
+    is_json: bool = False
+
+    def __call__(self, message: str) -> str:
+        """The message, with commands in place of calls and settings as a screen.toml has them."""
+        place = shell_word(self.place)
+        named = f" --study {shell_word(self.name)}" if self.name else ""
+        source = f"{place} --from-study {shell_word(self.name)}" if self.name else place
+        for call, command in (COMMANDS | JSON if self.is_json else COMMANDS).items():
+
+            def written(found: re.Match[str], command: str = command) -> str:
+                words = {key: _word(key, text) for key, text in found.groupdict().items()}
+                return command.format(study=place + named, source=source, **words)
+
+            message = re.sub(call, written, message)
+        return SETTING.sub(_in_toml, message)
+
+    def line(self, command: str, more: str = "") -> str:
+        """A command about the study.
+
+        Examples
+        --------
+        >>> CommandLine("screen.toml", "screen, without features").line("ask", "-n 8")
+        'shortlist ask screen.toml --study "screen, without features" -n 8'
+        """
+        words = ["shortlist", command, shell_word(self.place)]
+        words += ["--study", shell_word(self.name)] if self.name else []
+        return " ".join([*words, more]).rstrip()
 
 
-_SHELL: ContextVar[_Named | None] = ContextVar("shell", default=None)  # None: Python
-
-
-@contextmanager
-def in_shell(
-    place: str = "STUDY", name: str | None = None, *, is_json: bool = False
-) -> Iterator[None]:
-    """Within this block, advice is for people who use commands, or for clients that send JSON."""
-    token = _SHELL.set(_Named(place, name, is_json))
-    try:
-        yield
-    finally:
-        _SHELL.reset(token)
-
-
-def name_study(place: str, name: str | None = None) -> None:
-    """Say which study the commands of later advice are about; the first one named stays."""
-    if _SHELL.get() == _Named():
-        _SHELL.set(_Named(place, name))
-
-
-def advised(command: str, call: str) -> str:
-    """The command for readers in a shell, the call for readers in Python.
-
-    Examples
-    --------
-    >>> advised(command("reopen"), "study.reopen()")
-    'study.reopen()'
-    >>> with in_shell("screen.db"):
-    ...     print(advised(command("reopen"), "study.reopen()"))
-    `shortlist reopen screen.db`
-    """
-    return call if _SHELL.get() is None else command
-
-
-def command(name: str, more: str = "") -> str:
-    """A command about the study, in backticks.
+def translated(report: Any, here: CommandLine) -> Any:
+    """A report as JSON has it, with every text in it translated.
 
     Examples
     --------
-    >>> with in_shell("screen.db", "a b"):
-    ...     print(command("why", "3"))
-    `shortlist why screen.db --study "a b" 3`
+    >>> translated({"words": ["study.verify()"]}, CommandLine("screen.db"))
+    {'words': ['`shortlist verify screen.db`']}
     """
-    place, study, _ = _SHELL.get() or _Named()
-    return f"`{shell_line(name, place, study, more)}`"
+    if isinstance(report, dict):
+        return {key: translated(value, here) for key, value in report.items()}
+    if isinstance(report, list):
+        return [translated(each, here) for each in report]
+    return here(report) if isinstance(report, str) else report
 
 
-def option(name: str) -> str:
-    """An option of a command, or the member of an object in JSON that means the same.
-
-    Examples
-    --------
-    >>> option("measured-again")
-    '--measured-again'
-    >>> with in_shell(is_json=True):
-    ...     print(option("measured-again"))
-    "measured_again": true
-    """
-    is_json = (_SHELL.get() or _Named()).is_json
-    return f'"{name.replace("-", "_")}": true' if is_json else f"--{name}"
+def _word(key: str, text: str) -> str:
+    """What a call has, as a command takes it."""
+    if text in ("…", "value", "trial"):
+        return {"arm": "NAME", "value": "X"}.get(key, "TRIAL")
+    return shell_word(str(ast.literal_eval(text))) if text[0] in "'\"" else text
 
 
-def command_from(name: str) -> str:
-    """A command that begins another study with the results of this one, in backticks.
-
-    Examples
-    --------
-    >>> with in_shell("screen.db"):
-    ...     print(command_from("NEW.toml"))
-    `shortlist new NEW.toml --from screen.db`
-    """
-    place, study, _ = _SHELL.get() or _Named()
-    which = f" --from-study {shell_word(study)}" if study else ""
-    return f"`shortlist new {name} --from {shell_word(place)}{which}`"
-
-
-def setting(key: str, value: str) -> str:
-    """A setting as a screen.toml has it, or as an argument in Python.
-
-    Examples
-    --------
-    >>> setting("trust", "guide")
-    "trust='guide'"
-    >>> with in_shell():
-    ...     print(setting("trust", "guide"))
-    trust = "guide"
-    """
-    return advised(f'{key} = "{value}"', f"{key}={value!r}")
-
-
-def shell_line(command: str, place: str, name: str | None = None, more: str = "") -> str:
-    """A line for the shell, about a study.
-
-    Examples
-    --------
-    >>> shell_line("ask", "screen.toml", "screen, without features", "-n 8")
-    'shortlist ask screen.toml --study "screen, without features" -n 8'
-    """
-    words = ["shortlist", command, shell_word(place)]
-    words += ["--study", shell_word(name)] if name else []
-    return " ".join([*words, more]).rstrip()
+def _in_toml(found: re.Match[str]) -> str:
+    """A setting as a screen.toml has it."""
+    value = found["value"].replace("'", '"').replace("(", "[").replace(")", "]")
+    return f"{found['key']} = {value.lower() if value in ('True', 'False') else value}"
 
 
 def shell_word(word: str) -> str:

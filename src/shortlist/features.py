@@ -1,12 +1,11 @@
 """Features as they come: arrays, DataFrames, Arrow tables and files, copied only where needed.
 
-A ``.npy`` file is mapped into memory once its header is known to be true.
+A ``.npy`` file is mapped into memory.
 """
 
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 from collections.abc import Iterable, Sequence
@@ -18,17 +17,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidFeatures
+from shortlist.files.reading import read_file
 from shortlist.numerics.blockwise import first_not_finite
 
 LOGGER = logging.getLogger(__name__)
-MAGIC = b"\x93NUMPY"
-LONGEST = 65_536  # bytes of a header
 KINDS = "biuf"
-MOST = 32  # dimensions
 MOST_WITHOUT = 30_000  # arms without features: each is its own dimension, in a table of 7 GB
-_TYPE = re.compile(r"""['"]descr['"]\s*:\s*['"]([<>|=]?[a-zA-Z]\d{0,3})['"]""")
-_ORDER = re.compile(r"""['"]fortran_order['"]\s*:\s*(True|False)""")
-_SHAPE = re.compile(r"""['"]shape['"]\s*:\s*\(([\d\s,L]{0,400})\)""")
 
 
 class Features(NamedTuple):
@@ -144,10 +138,7 @@ def _read_file(path: str) -> Features:
     if not os.path.exists(path):
         raise InvalidFeatures(f"features: there is no file {path!r}.")
     if path.endswith(".npy"):
-        try:
-            return Features(map_npy(path))
-        except (OSError, ValueError) as error:
-            raise InvalidFeatures(f"features: {path!r} cannot be read: {error}.") from None
+        return Features(read_file(path, InvalidFeatures, map_npy, f"features: {path!r}"))
     if path.lower().endswith((".parquet", ".pq")):
         from shortlist.files.arrow import from_parquet
 
@@ -182,46 +173,9 @@ def _names(names: list[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def map_npy(path: str | os.PathLike[str]) -> NDArray[Any]:
-    """The array of a ``.npy`` file as a memory map.
-
-    The header is not evaluated: it has to name a type of numbers, an order and a shape that the
-    file is long enough for.
-
-    Raises
-    ------
-    ValueError
-        If it is not such a file; with the reason.
-    OSError
-        If it cannot be opened.
-    """
-    with open(path, "rb") as file:
-        begin = file.read(8)
-        if len(begin) < 8 or not begin.startswith(MAGIC):
-            raise ValueError("it does not begin as a .npy file does")
-        width = 2 if begin[6] == 1 else 4
-        length = int.from_bytes(file.read(width), "little")
-        if begin[6] not in (1, 2, 3) or length > LONGEST:
-            raise ValueError("its header is damaged")
-        header = file.read(length).decode("utf-8", "replace")
-        offset, size = file.tell(), os.fstat(file.fileno()).st_size
-    kind, order, shape = _TYPE.search(header), _ORDER.search(header), _SHAPE.search(header)
-    if kind is None or order is None or shape is None:
-        raise ValueError("its header does not name a type of numbers, an order and a shape")
-    try:
-        dtype = np.dtype(kind[1])
-    except (TypeError, ValueError):
-        raise ValueError(f"{kind[1]!r} is not a type of numbers") from None
-    if dtype.kind not in KINDS:
-        raise ValueError(f"it contains {dtype}, not numbers")
-    extents = tuple(int(extent) for extent in re.findall(r"\d+", shape[1]))
-    if len(extents) > MOST:
-        raise ValueError(f"it has {len(extents)} dimensions")
-    needed = dtype.itemsize * math.prod(extents)
-    if needed == 0:
-        raise ValueError(f"it is empty, of shape {extents}")
-    if offset + needed > size:
-        raise ValueError(
-            f"its header declares {needed:,} bytes, and {max(0, size - offset):,} are there"
-        )
-    return np.memmap(path, dtype, "r", offset, extents or (1,), "F" if order[1] == "True" else "C")
+def map_npy(path: Path, _: object = None) -> NDArray[Any]:
+    """The array of numbers in a ``.npy`` file as a memory map; raise if there is none."""
+    array: NDArray[Any] = np.lib.format.open_memmap(path, mode="r")  # it unpickles nothing
+    if array.dtype.kind not in KINDS or array.size == 0:
+        raise ValueError(f"it contains {array.size} elements of {array.dtype}, not numbers")
+    return array

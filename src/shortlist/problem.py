@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.advice import setting
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -185,7 +184,7 @@ class Problem:
                 "thresholds that use S, and regularization, depend on the units of the features, "
                 "but these columns differ too much in size for that: divide each column by its "
                 "largest absolute value and give S in these units, or use "
-                f"{setting('threshold', 'self_normalized')} without a regularization."
+                "threshold='self_normalized' without a regularization."
             )
         return self._own_units[0]
 

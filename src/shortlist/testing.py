@@ -5,9 +5,9 @@ Each check raises ``AssertionError`` with what was expected and what came. Call 
 >>> import shortlist
 >>> from shortlist.testing import check_algorithm, check_rule
 >>> @shortlist.rule("selection", needs=())
-... def fewest_pulls(b, c, row_b, row_c, variances, pulls, design, key):
+... def fewest_pulls(pair, arms, key):
 ...     "The one of b_t and c_t that was pulled less."
-...     return b if pulls[b] < pulls[c] else c
+...     return pair.b if arms.pulls[pair.b] < arms.pulls[pair.c] else pair.c
 >>> check_rule(fewest_pulls)
 >>> check_algorithm(shortlist.GIFA(selection=fewest_pulls, name="mine"), runs=50)
 
@@ -19,6 +19,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from typing import Any
 from uuid import uuid4
 
@@ -31,6 +32,7 @@ from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
+from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
@@ -87,13 +89,15 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
         written = _WRITTEN.get(rule.kind, ())
         answers = []
         for function in (rule.function, rule.function, rule.py_func):
-            given = [each.copy() if isinstance(each, np.ndarray) else each for each in arguments]
+            given = deepcopy(arguments)
             with np.errstate(all="ignore"):
                 returned = function(*given)
             for place, (before, after) in enumerate(zip(arguments, given, strict=True)):
-                if isinstance(before, np.ndarray) and place not in written:
-                    same = np.array_equal(before, after, equal_nan=True)
-                    _require(same, f"{words} must not write into its argument {place + 1}")
+                if place not in written:
+                    _require(
+                        _is_same(before, after),
+                        f"{words} must not write into its argument {place + 1}",
+                    )
             filled = given[-1] if written else np.zeros(0)
             answers.append((np.nan if returned is None else returned, filled))
         _check_answer(words, rule.kind, arguments, *answers[0])
@@ -107,6 +111,13 @@ def check_rule(rule: Rule, *, seed: int = 0) -> None:
                 f"{words} must depend on its arguments only, and give the same bits compiled and "
                 f"interpreted; {how} it gave {answer}, but {answers[0]} at first",
             )
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Whether an argument, or each part of a record, is as it was."""
+    if isinstance(before, tuple):
+        return all(_is_same(*each) for each in zip(before, after, strict=True))
+    return np.array_equal(before, after, equal_nan=isinstance(before, np.ndarray))
 
 
 # The arguments that a rule of each kind writes into: the last, and scratch.
@@ -129,12 +140,13 @@ def _arguments(kind: str, generator: np.random.Generator) -> list[Any]:
     c = int(generator.choice(np.flatnonzero(~inside)))
     pulls = generator.integers(1, 50, arms)
     rows = np.ascontiguousarray(gram)
+    pair = Pair(b, c, rows[b], rows[c], design=generator.standard_normal(arms))
     constants = np.array([0.05, 0.5, arms, 3.0, 3.0, 1.5, 0.1, 1.0])
     made: dict[str, list[Any]] = {
         "indices": [b, means, variances, rows[b], 2.0, np.full(arms, np.nan)],
         "candidates": [m, means, mth_gaps, key, np.zeros(m, np.int64), inside],
         "ambiguous": [inside, mth_gaps, outside_gaps, key],
-        "selection": [b, c, rows[b], rows[c], variances, pulls, np.ones(arms), key],
+        "selection": [pair, Arms(means, variances, pulls, np.ones(arms), np.zeros(arms)), key],
         "stopping": [float(generator.standard_normal()), inside, mth_gaps],
         "threshold": [
             int(generator.integers(2, 10**6)),
@@ -165,7 +177,7 @@ def _check_answer(words: str, kind: str, given: list[Any], returned: Any, filled
         right = 0 <= returned < len(inside) and inside[int(returned)]
         _require(right, f"{words} must return an arm of J(t), marked in inside; got {returned}")
     elif kind == "selection":
-        arms = len(given[2])
+        arms = len(given[1].pulls)
         _require(
             0 <= returned < arms, f"{words} must return an arm from 0 to {arms - 1}; got {returned}"
         )

@@ -66,8 +66,8 @@ def test_it_needs_fewer_evaluations_than_even_shares() -> None:
     instance = shortlist.instances.classic(K=6, m=1, omega=0.2, sigma=0.5)
     mean = shortlist.compare("LinGame", instance, runs=60, progress=False).frame["samples"].mean()
 
-    def even(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return int(np.argmin(pulls))
+    def even(pair, arms, key):  # type: ignore[no-untyped-def]
+        return int(np.argmin(arms.pulls))
 
     uniform = shortlist.GIFA(selection=even, name="even shares")
     other = shortlist.compare(uniform, instance, runs=60, progress=False).frame["samples"].mean()

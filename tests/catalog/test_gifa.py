@@ -99,8 +99,8 @@ def proven(**rules: Any) -> bool:
 
 def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
     @shortlist.rule("selection", needs=())
-    def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return c
+    def challenger(pair, arms, key):  # type: ignore[no-untyped-def]
+        return pair.c
 
     @shortlist.rule("ambiguous")
     def first(inside, mth_gaps, outside_gaps, key):  # type: ignore[no-untyped-def]
@@ -149,7 +149,7 @@ def test_an_own_rule_out_of_bounds_is_caught() -> None:
                 return arm
         return 0
 
-    def far(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    def far(pair, arms, key):  # type: ignore[no-untyped-def]
         return 99
 
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
@@ -171,8 +171,8 @@ def test_an_own_rule_out_of_bounds_is_caught() -> None:
 
 def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats() -> None:
     @shortlist.rule("selection", needs=())
-    def mine(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return RULES_LARGEST(b, c, row_b, row_c, variances, pulls, design, key)
+    def mine(pair, arms, key):  # type: ignore[no-untyped-def]
+        return RULES_LARGEST(pair, arms, key)
 
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
     ours = shortlist.GIFA(selection=mine, name="mine")
@@ -192,8 +192,8 @@ def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
     ):
 
         @shortlist.rule("selection", needs=())
-        def by_dict(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-            return sorted({b: object(), c: object()}, key=lambda a: -variances[a])[0]
+        def by_dict(pair, arms, key):  # type: ignore[no-untyped-def]
+            return sorted({pair.b: object(), pair.c: object()}, key=lambda a: -arms.variances[a])[0]
 
     assert not by_dict.is_compiled
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
@@ -213,8 +213,8 @@ def test_a_rule_that_allocates_still_compiles() -> None:
         warnings.simplefilter("error")
 
         @shortlist.rule("selection", needs=())
-        def allocating(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-            gain = (row_b - row_c) ** 2 / (1.0 + variances)
+        def allocating(pair, arms, key):  # type: ignore[no-untyped-def]
+            gain = (pair.row_b - pair.row_c) ** 2 / (1.0 + arms.variances)
             return int(np.argmax(gain))
 
     assert allocating.is_compiled

@@ -197,14 +197,6 @@ def test_features_without_names_are_named_by_their_rows_and_new_says_so(
     assert asked("ask", "screen.toml")["trials"]
 
 
-def test_a_study_that_took_numbers_for_names_still_opens(folder: Path) -> None:
-    Path("features.csv").write_text("lr,depth,width\n1.25,3,1\n0.5,4,1\n0.75,9,2\n0.25,1,2\n")
-    features = pd.read_csv("features.csv", index_col=0)
-    shortlist.Study(features, m=1, sigma=0.1, seed=0, storage="screen.db", name="screen")
-    write(m=1)
-    assert asked("ask", "screen.toml")["trials"][0]["arm"] in ("1.25", "0.5", "0.75", "0.25")
-
-
 @pytest.mark.parametrize("heading", ["name", "", "Compound"])
 def test_numbers_under_a_heading_of_names_are_names(folder: Path, heading: str) -> None:
     Path("features.csv").write_text(f"{heading},x,y\n1.5,1,0\n2.5,0,1\n3.5,2,1\n")

@@ -244,7 +244,7 @@ def test_a_trial_that_is_told_while_others_are_failed_is_named(
         2,
         f"trial {overtaken} (",
         "is told and cannot be failed (0.75 is stored; `shortlist correct screen.toml "
-        f"{overtaken} --value X --reason TEXT` corrects a wrong one)",
+        f"{overtaken} --value=X --reason TEXT` corrects a wrong one)",
         before,
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]

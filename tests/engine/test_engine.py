@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.engine import settings
+from shortlist.allocations.allocation import NONE
 from shortlist.engine.engine import Engine
 from shortlist.errors import InvalidSetting
 from shortlist.posterior.state import ROWS, WHOLE
@@ -17,9 +17,9 @@ from shortlist.rules.thresholds import THRESHOLDS
 
 
 @rule("selection", needs=(), traits=("pilot", "levels"))
-def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+def challenger(pair, arms, key):  # type: ignore[no-untyped-def]
     """Always pull the challenger; its traits are those of a threshold, and mean nothing here."""
-    return c
+    return pair.c
 
 
 ALGORITHMS = {
@@ -58,13 +58,14 @@ def test_nothing_that_a_round_calls_by_address_is_missing(name: str, arms: int) 
             given, routines = engine._settings[layout, True], engine._routines[layout]
             assert given.threshold is THRESHOLDS[threshold].rule
             assert (given.log_det is not None) == (pilot or levels)
-            assert bool(given.flags & settings.PILOT) == (routines.set_aside is not None) == pilot
-            assert bool(given.flags & settings.LEVELS) == levels
-            assert bool(given.flags & settings.TARGET) == (given.allocate is not None)
-            skips = bool(given.flags & settings.SKIPS_ARMS)
+            assert bool(given.has_pilot) == (routines.set_aside is not None) == pilot
+            assert bool(given.tracks_log_det) == (given.log_det is not None)
+            assert (given.allocation != NONE) == (given.allocate is not None)
+            skips = bool(given.skips_arms)
             assert (given.row is not None) == (layout != WHOLE and not skips)
             for kind, each in engine.rules.items():
-                assert each.number != OWN or getattr(given, kind) is each
+                field = kind if kind == "threshold" else f"own_{kind}"
+                assert each.number != OWN or getattr(given, field) is each
             called = engine._called[layout]
             for each in (routines.decide, routines.updates.observe, routines.updates.refresh):
                 assert each in called

@@ -446,8 +446,6 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     settings: dict[str, Any] = {"sigma": 1.0, "S": 1.2, "seed": 3}
     fast = shortlist.Study(features, m, algorithm=algorithm, **settings, audit=False)
     slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False)
-    assert fast.bound.engine.affordable(1e9)
-    assert not slow.bound.engine.affordable(1e9)  # interpreted
     assert pulled(fast, stream()) == pulled(slow, stream())
     assert fast.evaluations > len(fast.bound.engine.setup.initial)
     assert fast.done == slow.done

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
-from command_line import fails, run
+from shortlist.errors import InvalidFeatures
+from shortlist.files.csv_files import read_table
 
 TABLES = {
     "commas, no names": "1,0\n0,1\n1,1\n",
@@ -22,8 +24,6 @@ TABLES = {
 
 @pytest.mark.parametrize("kind", TABLES)
 def test_tables_of_many_kinds_are_read(kind: str, tmp_path: Path) -> None:
-    from shortlist.files.csv_files import read_table
-
     file = tmp_path / "X.csv"
     file.write_text(TABLES[kind], encoding="utf-8")
     table = read_table(file)
@@ -48,8 +48,6 @@ BAD_TABLES = {
     "X.csv, line 2: the first column contains '0x' here": "1,0\n0x,1\n1,1\n",
     "X.csv, line 1, column 3: 'y' is not a finite number": "x,1,y\na,1,0\nb,0,1\n",
     "X.csv is not text in UTF-8": b"\xff\xfe\x00",
-    "theta.csv has 2 numbers where 3 are expected: one per feature": "1,0,0\n0,1,0\n1,1,1\n",
-    "the name 'a' is given to more than one arm": "a,1,0\na,0,1\nc,1,1\n",
 }
 
 
@@ -63,9 +61,8 @@ def test_a_bad_table_is_named_with_its_line(
         Path("X.csv").write_bytes(content)
     elif content is not None:
         Path("X.csv").write_text(content)
-    Path("theta.csv").write_text("1\n0.5\n")
-    result = run("bound", "--features", "X.csv", "--theta", "theta.csv", "-m", 1, "--sigma", 1)
-    fails(result, 2, message)
+    with pytest.raises(InvalidFeatures, match=re.escape(message)):
+        read_table(Path("X.csv"))
 
 
 @pytest.mark.parametrize(
@@ -82,8 +79,6 @@ def test_a_bad_table_is_named_with_its_line(
 def test_a_first_column_that_cannot_be_names_is_a_feature(
     text: str, names: list[str] | None, first: float, tmp_path: Path
 ) -> None:
-    from shortlist.files.csv_files import read_table
-
     file = tmp_path / "X.csv"
     file.write_text(text)
     table = read_table(file, named=None)

@@ -98,7 +98,7 @@ def test_a_declared_shape_takes_no_memory(
 
 @pytest.mark.slow
 def test_many_rows_arrive_in_their_places(tmp_path: Path) -> None:
-    """More than one part is sent, chunked or not, in any order."""
+    """Chunked or not, in any order."""
     rng = np.random.default_rng(0)
     table = rng.normal(size=(3000, 1500)).astype("f4")
     genes = [f"g{k}" for k in range(1500)]

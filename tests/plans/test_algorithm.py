@@ -46,7 +46,7 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
     assert study.shortlist.guarantee.text.startswith(
         "Heuristic: no proof covers this answer, because on"
     )
-    with pytest.raises(errors.InvalidSetting, match="pass the same algorithm="):
+    with pytest.raises(errors.InvalidSetting, match=r"with Study\.load\(storage, algorithm="):
         shortlist.Study.load(tmp_path / "study.db")
     again = shortlist.Study.load(tmp_path / "study.db", algorithm=lazy)
     assert again.shortlist.names == study.shortlist.names

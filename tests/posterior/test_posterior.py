@@ -16,7 +16,7 @@ from shortlist.posterior.least_squares import (
     take_in,
 )
 from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
-from shortlist.posterior.state import REFRESHED, State
+from shortlist.posterior.state import State
 
 
 @compiled(typed=True)
@@ -35,7 +35,7 @@ def pull_in_turns(state: State, updates: Updates, rounds: int, means: Reals, wob
 def direct(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, float]:
     """Means, G and log det by a fresh solve in plain NumPy."""
     state = posterior.state
-    X, ridge, shift = state.features, state.scalars[0], state.scalars[1]
+    X, ridge, shift = state.features, state.regularization, state.shift[0]
     design = X.T @ (state.pulls[:, None] * X)
     V = ridge * np.eye(X.shape[1]) + design
     means = X @ np.linalg.solve(V, X.T @ state.sums)
@@ -132,7 +132,7 @@ def steep(rows: int, seed: int, **settings: float) -> Posterior:
     return Posterior(x, resident=rows, **settings)
 
 
-@pytest.mark.parametrize("rows", [12, 4, 0])
+@pytest.mark.parametrize("rows", [12, 4])
 @pytest.mark.parametrize(
     "settings",
     [{}, {"shift": 0.5}, {"shift": 0.5, "levels": True}],
@@ -146,13 +146,13 @@ def test_a_refresh_after_an_update_leaves_what_counts_and_sums_give(
     for arm in (0, 1, 2, 7, 8, 1):
         if 0 < rows < 12:
             posterior.row(arm)
-        before = posterior.state.clock[REFRESHED]
+        before = int(posterior.state.refreshes[0])
         posterior.observe(arm, float(rng.standard_normal()))
-        if posterior.state.clock[REFRESHED] > before:
+        if posterior.state.refreshes[0] > before:
             refreshed += 1
             twin = posterior.copy()
             twin.refresh()
-            for name in ("means", "variances", "rows", "shifted", "scalars", "factor", "lean"):
+            for name in ("means", "variances", "rows", "shifted", "log_det", "factor", "excess"):
                 np.testing.assert_array_equal(
                     getattr(twin.state, name), getattr(posterior.state, name), name
                 )
@@ -175,7 +175,7 @@ def test_rounding_that_makes_a_variance_negative_is_the_same_interpreted() -> No
                     negative += state.variances[arm] < -1.0
                     if observe_whole(state, arm, float(rng.standard_normal())):
                         refresh_whole(state)
-            found.append([state.means, state.variances, state.rows, state.scalars])
+            found.append([state.means, state.variances, state.rows, state.log_det])
         for one, other in zip(*found, strict=True):
             np.testing.assert_array_equal(one, other)
     assert negative > 0

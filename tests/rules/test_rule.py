@@ -21,38 +21,38 @@ def too_few(b: int, c: int) -> int:
     return b
 
 
-def returns_nothing(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    pulls[b]
+def returns_nothing(pair, arms, key):  # type: ignore[no-untyped-def]
+    arms.pulls[pair.b]
 
 
-def returns_text(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+def returns_text(pair, arms, key):  # type: ignore[no-untyped-def]
     return "b"
 
 
 seen: dict[int, int] = {}
 
 
-def remembers_and_returns_nothing(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    seen[b] = c
+def remembers_and_returns_nothing(pair, arms, key):  # type: ignore[no-untyped-def]
+    seen[pair.b] = pair.c
 
 
 GENERATOR = np.random.default_rng(0)
 
 
-def by_numpy(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    return b if np.random.random() < 0.5 else c  # noqa: NPY002
+def by_numpy(pair, arms, key):  # type: ignore[no-untyped-def]
+    return pair.b if np.random.random() < 0.5 else pair.c  # noqa: NPY002
 
 
-def by_python(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    return chance.choice((b, c))
+def by_python(pair, arms, key):  # type: ignore[no-untyped-def]
+    return chance.choice((pair.b, pair.c))
 
 
-def by_a_generator(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    return GENERATOR.choice([b, c])
+def by_a_generator(pair, arms, key):  # type: ignore[no-untyped-def]
+    return GENERATOR.choice([pair.b, pair.c])
 
 
-def by_its_key(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    return b if priority(key, b) < priority(key, c) else c
+def by_its_key(pair, arms, key):  # type: ignore[no-untyped-def]
+    return pair.b if priority(key, pair.b) < priority(key, pair.c) else pair.c
 
 
 def test_the_arguments_named_in_messages_are_as_many_as_a_rule_is_called_with() -> None:
@@ -62,7 +62,7 @@ def test_the_arguments_named_in_messages_are_as_many_as_a_rule_is_called_with() 
 
 
 def test_a_rule_with_other_arguments_is_told_which_it_should_have() -> None:
-    expected = r"'too_few' is called with 8 arguments.*def too_few\(b, c, row_b, .*, key\)"
+    expected = r"'too_few' is called with 3 arguments.*def too_few\(pair, arms, key\)"
     with pytest.raises(InvalidSetting, match=expected):
         shortlist.GIFA(selection=too_few)
     with pytest.raises(InvalidSetting, match="a selection rule is a function, got"):

@@ -47,7 +47,7 @@ def test_a_result_that_contradicts_is_refused_with_all_others(study: shortlist.S
             actions.tell(study, {"results": results})
     with pytest.raises(
         TrialClosed,
-        match=r"0\.5 is stored; `shortlist correct STUDY 0 --value X --reason TEXT` corrects",
+        match=r"0\.5 is stored; study\.correct\(0, value, reason=…\) corrects",
     ):
         actions.fail(study, {"trials": [1, 0]})
     assert study.fingerprint == before
@@ -230,7 +230,7 @@ def test_what_was_measured_again_is_told_once_more_and_counts_once(study: shortl
         taken += 2
     for sent in (copy, rows):  # and without saying it, all is known
         assert actions.tell(study, sent)["taken"] == []
-    with pytest.raises(ToldBefore, match=r"as trial 5 with 0\.75 .* file of another name"):
+    with pytest.raises(ToldBefore, match=r"as trial 5 with 0\.75 .* is 0\.8"):
         actions.tell(study, {**changed, "measured_again": True})
     assert study.evaluations == 6
 
@@ -248,8 +248,8 @@ def test_results_with_long_keys_can_be_measured_again(study: shortlist.Study, le
 @pytest.mark.parametrize(
     ("columns", "key", "again", "moved"),
     [
-        ("", "", "file of another name. A new result belongs on a new row", "inserted or moved"),
-        (",key", ",w7", "give the row another key. A new result needs a key", "key of its own"),
+        ("", "", "Another result belongs on a new row", "known by its place in the file"),
+        (",key", ",w7", "Another result needs a key", "key of its own"),
     ],
 )
 def test_advice_fits_how_a_row_is_known(
@@ -278,7 +278,7 @@ def test_rows_of_an_export_measured_a_third_time_are_told_by_their_arms(
         if value == "0.6":
             assert actions.tell(study, again)["taken"] == [1]
             continue
-        with pytest.raises(ToldBefore, match=r"tell STUDY --arm ash --value=0\.7"):
+        with pytest.raises(ToldBefore, match=r"study\.tell\(arm='ash', value=0\.7\)"):
             actions.tell(study, again)
 
 
@@ -323,21 +323,21 @@ def test_trials_of_a_plate_that_were_measured_again(study: shortlist.Study) -> N
     assert study.trials[0].value == 0.5
 
 
-def test_of_a_file_told_before_only_what_differs_was_measured_again(study: shortlist.Study) -> None:
+def test_all_of_a_file_told_before_is_measured_again(study: shortlist.Study) -> None:
     rows = {"file": "old.csv", "text": "arm,value\nash,0.5\noak,0.75\n"}
     actions.tell(study, rows)
     changed = {**rows, "text": rows["text"].replace("0.75", "0.8"), "measured_again": True}
     told, repeated = (actions.tell(study, changed) for _ in range(2))
-    assert (told["taken"], told["known"]) == ([2], [0])
-    assert (repeated["taken"], repeated["known"]) == ([], [0, 2])
+    assert (told["taken"], told["known"]) == ([2, 3], [])
+    assert (repeated["taken"], repeated["known"]) == ([], [2, 3])
     moved = {**rows, "text": "arm,value\noak,0.9\nash,0.5\noak,0.75\n"}
     for sent in (moved, {**moved, "measured_again": True}):
         with pytest.raises(ToldBefore, match=r"for 'ash', as trial 0, but is for 'oak' here"):
             actions.tell(study, sent)
-    assert study.evaluations == 3
+    assert study.evaluations == 4
 
 
-def test_of_a_plate_told_before_only_what_differs_was_measured_again(
+def test_all_of_a_plate_told_before_is_measured_again(
     study: shortlist.Study,
 ) -> None:
     actions.ask(study, {"key": "plate 1", "n": 2})
@@ -347,8 +347,8 @@ def test_of_a_plate_told_before_only_what_differs_was_measured_again(
     actions.tell(study, plate)
     changed = {**plate, "text": plate["text"].replace("0.25", "0.3"), "measured_again": True}
     told, repeated = (actions.tell(study, changed) for _ in range(2))
-    assert (told["taken"], told["known"]) == ([2], [1])
-    assert (repeated["taken"], repeated["known"]) == ([], [2, 1])
+    assert (told["taken"], told["known"]) == ([2, 3], [])
+    assert (repeated["taken"], repeated["known"]) == ([], [2, 3])
 
 
 @pytest.mark.parametrize("body", [1, None, True, 1.5])

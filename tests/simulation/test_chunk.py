@@ -36,8 +36,8 @@ def processes(start: str) -> ProcessPoolExecutor:
 
 
 @rule("selection", needs=())
-def least_pulled(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-    return c if pulls[c] <= pulls[b] else b
+def least_pulled(pair, arms, key):  # type: ignore[no-untyped-def]
+    return pair.c if arms.pulls[pair.c] <= arms.pulls[pair.b] else pair.b
 
 
 def own_threshold(t, log_det, constants):  # type: ignore[no-untyped-def]
@@ -158,7 +158,7 @@ def test_a_piece_that_is_lost_is_sent_again() -> None:
 
 def test_an_error_in_a_piece_is_raised_and_leaves_the_pool_free() -> None:
     @rule("selection", needs=())
-    def nobody(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
+    def nobody(pair, arms, key):  # type: ignore[no-untyped-def]
         return -1
 
     with ThreadPoolExecutor(2) as pool:

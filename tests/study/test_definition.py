@@ -68,13 +68,13 @@ def test_classical_studies_and_names_are_kept(new_storage: NewStorage) -> None:
 def test_rules_of_ones_own_are_named_never_stored(tmp_path: Path) -> None:
     path = tmp_path / "own.db"
 
-    def challenger(b, c, row_b, row_c, variances, pulls, design, key):  # type: ignore[no-untyped-def]
-        return c
+    def challenger(pair, arms, key):  # type: ignore[no-untyped-def]
+        return pair.c
 
     own = shortlist.GIFA(selection=shortlist.rule("selection", needs=())(challenger))
     study = begin(str(path), algorithm=own)
     study.run(result, max_evaluations=90, progress=False)
-    with pytest.raises(InvalidSetting, match="pass the same algorithm="):
+    with pytest.raises(InvalidSetting, match=r"with Study\.load\(storage, algorithm="):
         shortlist.Study.load(path)
     with pytest.raises(StudyMismatch):
         shortlist.Study.load(path, algorithm=shortlist.GIFA(stopping="ugape"))

@@ -301,8 +301,8 @@ def test_an_exported_file_is_known_to_its_own_study_and_new_to_another(screen: P
     assert asked("tell", "other.toml", "trials.csv")["taken"] == [0, 1]
     assert asked("tell", "other.toml", "trials.csv")["known"] == [0, 1]
     # As somebody may have cut it: without the mark of its study.
-    pd.read_csv("trials.csv").drop(columns="study").to_csv("old.csv", index=False)
-    assert asked("tell", "screen.toml", "old.csv")["known"] == [0, 1]
+    pd.read_csv("trials.csv").drop(columns="study").to_csv("cut.csv", index=False)
+    fails(run("tell", "screen.toml", "cut.csv"), 2, "keep that column")
     # What the file of the one study has told, its results carried over do not tell again.
     report = asked("new", "other.toml", "--from", "screen.toml")
     assert (report["made"], report["carried"]) == (False, 0)

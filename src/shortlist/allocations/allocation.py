@@ -31,7 +31,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.posterior.least_squares import factorize
-from shortlist.posterior.state import OBSERVED, State
+from shortlist.posterior.state import State
 from shortlist.rules.initialization import auto, span, weakest_direction
 
 NONE, GAME, GAME_AS_PUBLISHED, FRANK_WOLFE, LAZY = 0, 1, 2, 3, 4
@@ -64,7 +64,7 @@ def is_explored(state: State, levels: Reals) -> bool:
     A − level·I has a Cholesky factor exactly if λ_min(A) > level. As A only grows, what was once
     certified stays so; certifying twice as much as is needed now makes this rare.
     """
-    level = levels[FLOOR] * math.sqrt(state.clock[OBSERVED])
+    level = levels[FLOOR] * math.sqrt(state.observed[0])
     if level < levels[CERTIFIED]:
         return True
     if factorize(state, -2.0 * level, True):
@@ -219,7 +219,7 @@ def allocate(
     """
     clock, target, wanted = allocation.clock, allocation.target, allocation.wanted
     game, pairs, weights = allocation.game, allocation.pairs, allocation.weights
-    t, arms = state.clock[OBSERVED], target.shape[0]
+    t, arms = state.observed[0], target.shape[0]
     if number == GAME_AS_PUBLISHED:
         if not play_round(True, state, inside, sigma, epsilon, game, pairs, weights):
             return NO_ROOM

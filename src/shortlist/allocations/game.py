@@ -23,7 +23,7 @@ from shortlist.numerics.records import (
     Record,
     Table,
 )
-from shortlist.posterior.state import OBSERVED, REGULARIZATION, State
+from shortlist.posterior.state import State
 
 FIRST_MIXABILITY = 0.01
 EMPTY = -1
@@ -159,12 +159,12 @@ def play_round(
     slot, gains, shift = learner_of(inside, game), game.gains, pairs.shift
     if slot < 0:
         return False
-    most = math.log(max(state.clock[OBSERVED], 2))
+    most = math.log(max(state.observed[0], 2))
     hedge(game.learners[slot], weights)
     if published:
         for a in range(weights.shape[0]):  # gains serve as scratch
             gains[a] = state.pulls[a]
-        respond(state, inside, gains, state.scalars[REGULARIZATION], 0.0, pairs)
+        respond(state, inside, gains, state.regularization, 0.0, pairs)
     else:
         respond(state, inside, weights, 0.0, epsilon, pairs)
     for a in range(weights.shape[0]):

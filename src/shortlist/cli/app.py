@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.advice import in_shell
 from shortlist.cli import data, export, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
+from shortlist.cli.study_argument import command_line
 from shortlist.errors import (
     ArmSetAside,
     BudgetSpent,
@@ -59,7 +59,18 @@ class PlainFlags:
 
 
 class Command(PlainFlags, TyperCommand):
-    """One command."""
+    """One command; its errors advise commands about the study that it named."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except ShortlistError as error:
+            here = command_line(ctx.params.get("study"), ctx.params.get("name"))
+            if "screen" in ctx.params:
+                here = command_line(str(ctx.params["screen"]), None)
+            code = next(code for kind, code in CODES if isinstance(error, kind))
+            leave(here(str(error)), code)
 
 
 class Commands(PlainFlags, TyperGroup):
@@ -71,10 +82,7 @@ class Commands(PlainFlags, TyperGroup):
         for category in (GuaranteeInDoubt, ArmSetAside):
             warnings.simplefilter("ignore", category)
         try:
-            with in_shell():
-                return super().invoke(ctx)
-        except ShortlistError as error:
-            leave(str(error), next(code for kind, code in CODES if isinstance(error, kind)))
+            return super().invoke(ctx)
         except ImportError as error:
             if "pip install 'shortlist[" not in str(error):  # only ours say which extra is missing
                 raise

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from shortlist.cli.output import say, say_json
-from shortlist.cli.study_argument import JsonOption, NameOption, StudyArgument, open_study
+from shortlist.cli.study_argument import (
+    JsonOption,
+    NameOption,
+    StudyArgument,
+    command_line,
+    open_study,
+)
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file
@@ -111,7 +117,8 @@ def report(
     except OSError:  # there is no file, or writing will say what is wrong
         is_ours = False
     with new_file(out, replace=force or is_ours) as file:
-        file.write(reports.html(opened).encode() + signature)
+        page = reports.html(opened, command_line(study, name))
+        file.write(page.encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
     else:

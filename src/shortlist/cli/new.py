@@ -10,11 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import name_study
 from shortlist.cli.output import fold, say, say_entry, say_json
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.cli.studies import carried_words, say_differences
-from shortlist.cli.study_argument import JsonOption, naming_the_file, open_screen, open_study
+from shortlist.cli.study_argument import (
+    JsonOption,
+    command_line,
+    naming_the_file,
+    open_screen,
+    open_study,
+)
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, few
@@ -75,12 +80,12 @@ def new(
     Each result of another study is copied once.
     """
     from shortlist.simulation.outlook import look_ahead
-    from shortlist.study.insight.health import examine_features
+    from shortlist.study.insight.feature_findings import examine_features
     from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     described = read_screen_file(screen)
-    name_study(str(screen))
+    here = command_line(str(screen), None)
     settings = described.settings()
     pilot = described.pilot()
     old = None if source is None else open_study(source, source_name)
@@ -110,7 +115,7 @@ def new(
     found = findings(examine_features(study.problem))
     if as_json:
         report = {**_report(study, made), "carried": carried}
-        say_json({**report, "findings": found, "outlook": asdict(outlook)})
+        say_json({**report, "findings": found, "outlook": asdict(outlook)}, here)
         return
     where = f"in {from_here(study.storage)}"
     evaluations = count(study.evaluations, "evaluation")
@@ -123,13 +128,13 @@ def new(
         changed = taken_over if study.changes > changes else " Nothing was changed."
         say(f"Study {study.name!r} already exists, {where}, with {evaluations}.{changed}")
     if old is not None:
-        say(fold(f"It has {carried_words(study)}."))
+        say(fold(f"It has {carried_words(study, here)}."))
         say_differences(study, old, str(screen))
     say()
     for label, words in _study_entries(study, "features" in described.keys):
-        say_entry(label, words)
+        say_entry(label, here(words))
     for finding in found:
-        say_entry(finding["level"], f"{finding['words']} {finding['meaning']}")
+        say_entry(finding["level"], here(f"{finding['words']} {finding['meaning']}"))
     say("\nWhat it will take")
     for label, words in _outlook_entries(described, study, outlook):
         say_entry(label, words)

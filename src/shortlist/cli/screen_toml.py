@@ -18,7 +18,7 @@ from shortlist.errors import (
     unknown_name,
 )
 from shortlist.files.csv_files import may_be_names, read_lines, read_table
-from shortlist.files.paths import checked_path, from_home
+from shortlist.files.paths import checked_path, from_home, regular_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ class ScreenFile:
 
         if self.arms_file.suffix.lower() in (".parquet", ".pq"):
             return {"features": _read_parquet(self.arms_file)}
-        names, columns, rows = read_table(self.arms_file)
+        names, columns, rows = read_table(self.arms_file, named=None)
         if names and "" in names:
             raise InvalidFeatures(
                 f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "
@@ -181,8 +181,7 @@ class ScreenFile:
 def read_screen_file(path: Path) -> ScreenFile:
     """Read a screen.toml and check its keys."""
     try:
-        path = checked_path(path, InvalidSetting)
-        keys = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        keys = tomllib.loads(regular_file(path, InvalidSetting).read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise InvalidSetting(f"there is no file {path}: check the path.") from None
     except OSError as error:

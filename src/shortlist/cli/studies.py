@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import command, shell_line
+from shortlist.advice import CommandLine
 from shortlist.cli.output import (
     LABEL,
     decimal,
@@ -25,11 +25,11 @@ from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,
+    command_line,
     continued,
     correction,
     named_place,
     open_study,
-    place_words,
 )
 from shortlist.errors import DamagedStorage, InvalidInput, InvalidSetting, StorageError
 from shortlist.files.paths import from_here
@@ -81,9 +81,9 @@ def status(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
     """Show where a study stands: progress, open trials, shortlist."""
-    opened = open_study(study, name)
+    opened, here = open_study(study, name), command_line(study, name)
     if as_json:
-        say_json(status_report(opened))
+        say_json(status_report(opened), here)
         return
     answer = opened.shortlist
     figures = answer.table.drop(columns="in_shortlist")
@@ -91,7 +91,7 @@ def status(
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     rejected = opened.audit.rejection is not None
     words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
-    say_entry("state", words if rejected else study_words(opened))
+    say_entry("state", words if rejected else here(study_words(opened)))
     if not opened.done and not rejected:
         say_entry("to go", str(opened.remaining()))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
@@ -109,20 +109,21 @@ def status(
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
         if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
-        say("Not certified." if rejected else fold(answer.guarantee.text))
+        say("Not certified." if rejected else fold(here(answer.guarantee.text)))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
         say(trial_rows(opened.pending[:SHOWN]))
         if len(opened.pending) > SHOWN:
-            say(f"… and {len(opened.pending) - SHOWN} more: {command('ask', '--again')}.")
+            more = here.line("ask", "--again")
+            say(f"… and {len(opened.pending) - SHOWN} more: `{more}`.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
     if shown := [
         each for each in warnings if rejected or each["words"] not in answer.guarantee.text
     ]:
         say()
     for finding in shown:
-        say_entry("warning", f"{finding['words']} {finding['meaning']}")
+        say_entry("warning", here(f"{finding['words']} {finding['meaning']}"))
 
 
 def _say_all_differences(study: Study, place: str | None) -> None:
@@ -172,6 +173,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
             studies.append({"study": name, "words": str(error)})
             if isinstance(error, StorageError):  # else its rules are the user's, and not stored
                 damaged.append(name)
+        studies[-1]["words"] = command_line(storage, name)(studies[-1]["words"])
     if as_json:
         say_json({"studies": studies})
     else:
@@ -190,7 +192,7 @@ def reopen(
     """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
-    say_state(opened, as_json)
+    say_state(opened, command_line(study, name), as_json)
 
 
 def verify(
@@ -199,7 +201,7 @@ def verify(
     """Go on until each arm's own results prove the list, whatever the means are."""
     opened = open_study(study, name)
     opened.verify()
-    say_state(opened, as_json)
+    say_state(opened, command_line(study, name), as_json)
 
 
 def number_or_word(text: str) -> float | str:
@@ -271,20 +273,21 @@ def continue_study(
 
 
 def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -> None:
+    here = command_line(place, study.name)
     words = (
         f"Study {study.name!r}, in {from_here(study.storage)}: {study.bound.name}, with "
-        f"{carried_words(study)}."
+        f"{carried_words(study, here)}."
     )
-    say_state(study, as_json, fold(words))
+    say_state(study, here, as_json, fold(words))
     if as_json:
         return
     _say_all_differences(study, place)
     say(fold(f"{old.name!r} stays as it is. To go on with {study.name!r}:"))
     verb, more = ("status", "") if study.done else ("ask", "-n 8 --out plate.csv")
-    say(f"  {shell_line(verb, place_words(place), study.name, more)}")
+    say(f"  {here.line(verb, more)}")
 
 
-def carried_words(study: Study) -> str:
+def carried_words(study: Study, here: CommandLine) -> str:
     """How many results a study has from others, and whether their numbers are the same."""
     copies = [trial for trial in study.trials if trial.cause.origin == "carried"]
     told = [trial for trial in copies if trial.state == "told"]
@@ -300,5 +303,5 @@ def carried_words(study: Study) -> str:
         return f"{words}, under the same numbers"
     return (
         f"{words}. Some trials have another number than in the study they come from: "
-        f"{command('export')} has both, and `shortlist correct` with --arm checks which one it is"
+        f"`{here.line('export')}` has both, and `shortlist correct` with --arm checks which one it is"
     )

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import command, name_study, shell_line, shell_word
+from shortlist.advice import CommandLine, shell_word
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.errors import (
     InvalidFeatures,
@@ -64,10 +64,14 @@ def place_words(place: str | None) -> str:
     return shown(sqlite_path(place))
 
 
+def command_line(place: str | None, name: str | None) -> CommandLine:
+    """What translates advice into commands about the study that a command named."""
+    return CommandLine(place_words(place), name)
+
+
 def continued(study: Study, verb: str, place: str | None, more: str = "") -> str:
     """Lines for the shell, one for each study that a study was continued as; empty if none was."""
-    where = place_words(place)
-    lines = [f"`{shell_line(verb, where, name, more)}`" for name in study.continuations]
+    lines = [f"`{command_line(place, name).line(verb, more)}`" for name in study.continuations]
     return " or ".join(lines)
 
 
@@ -75,7 +79,7 @@ def correction(trial: Trial, value: float | None, reason: str, place: str | None
     """The line for the shell that corrects a result of the study of this name."""
     right = f"--value={value!r} --reason {shell_word(reason)}"
     more = f"{trial.number} --arm {shell_word(trial.name)} {right}"
-    return shell_line("correct", place_words(place), name, more)
+    return command_line(place, name).line("correct", more)
 
 
 def open_study(place: str | None, name: str | None) -> Study:
@@ -83,7 +87,6 @@ def open_study(place: str | None, name: str | None) -> Study:
     from shortlist.study.study import Study
 
     where = named_place(place)
-    name_study(place_words(place), name)
     if isinstance(where, ScreenFile):
         if name is None:
             return open_screen(where, where.settings())
@@ -101,14 +104,12 @@ def open_trials(place: str | None, words: list[str], name: str | None) -> tuple[
         words, place = [place, *words], None
     study = open_study(place, name)
     if not words:
-        raise InvalidSetting(
-            f"name a trial by its number: {command('status')} lists the open ones."
-        )
+        raise InvalidSetting("name a trial by its number: study.pending lists the open ones.")
     for word in words:
         if not is_number(word) or int(word) >= len(study.trials):
             raise UnknownTrial(
                 f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so "
-                f"far, numbered from 0. {command('status')} lists the open ones."
+                "far, numbered from 0. study.pending lists the open ones."
             )
     return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
 

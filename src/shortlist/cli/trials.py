@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from shortlist.advice import command, name_study
 from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.cli.study_argument import (
     VARIABLE,
@@ -17,11 +16,11 @@ from shortlist.cli.study_argument import (
     NameOption,
     StudyArgument,
     TrialsArgument,
+    command_line,
     continued,
     correction,
     open_study,
     open_trials,
-    place_words,
 )
 from shortlist.errors import (
     InvalidSetting,
@@ -108,7 +107,7 @@ def ask(
 
     if out is not None and out.suffix.lower() != ".csv":
         raise InvalidSetting(f"--out {out}: a plate is a CSV file, name one that ends in .csv.")
-    opened = open_study(study, name)
+    opened, here = open_study(study, name), command_line(study, name)
     before = len(opened.pending)
 
     def asked() -> list[Trial]:
@@ -117,7 +116,8 @@ def ask(
     if out is None:
         trials = asked()
     else:
-        rescue = f"The trials are open: {command('ask', '--again --out FILE.csv')} writes them."
+        again_line = here.line("ask", "--again --out FILE.csv")
+        rescue = f"The trials are open: `{again_line}` writes them."
         with new_file(out, replace=force, rescue=rescue) as file:
             trials = asked()
             file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
@@ -128,11 +128,11 @@ def ask(
             "linear in the features."
         )
     if not again and len(trials) < n:
-        note(_why_so_few(opened, len(trials)))
+        note(here(_why_so_few(opened, len(trials))))
     if not again and (words := more_than_needed(opened, trials)):
         note(words)
     if before and not again:
-        note(f"{count(before, 'earlier trial')} open: {command('ask', '--again')} lists all.")
+        note(f"{count(before, 'earlier trial')} open: `{here.line('ask', '--again')}` lists all.")
     if as_json:
         rows = [trial_report(trial) for trial in trials]
         say_json({"study": opened.name, "trials": rows, "file": out and str(out)})
@@ -157,12 +157,12 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
-        more = f", and {command('reopen')} lets the study go on" if not study.aim.why_final else ""
+        more = ", and study.reopen() lets the study go on" if not study.aim.why_final else ""
         raise StudyStopped(
-            f"{study_words(study)} Nothing was asked; {command('status')} shows the answer{more}."
+            f"{study_words(study)} Nothing was asked; study.shortlist shows the answer{more}."
         ) from None
     except LinearityRejected:
-        from shortlist.study.insight.health import remedy
+        from shortlist.study.insight.linearity_words import remedy
 
         lines = continued(study, "ask", place, f"-n {n}")
         ways = f"It was continued: {lines}." if lines else remedy(study)
@@ -191,8 +191,7 @@ def tell(
         bool,
         typer.Option(
             "--measured-again",
-            help="Treat results told before as measured again: record the values that differ as "
-            "new results, or all of them if none differs.",
+            help="All that was told of this file before was measured again: record it as new results.",
         ),
     ] = False,
     name: NameOption = None,
@@ -220,7 +219,6 @@ def tell(
                 "name the study and the plate: `shortlist tell screen.toml plate.csv`. With "
                 f"{VARIABLE} set, the plate alone will do."
             )
-        name_study(place_words(study), name)
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
         told = match(Path(plate), rows, opened, measured_again=measured_again)
@@ -240,6 +238,7 @@ def tell(
         )
     say_state(
         opened,
+        command_line(study, name),
         as_json,
         f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
@@ -259,7 +258,7 @@ def _take(study: Study, told: PlateResults) -> list[int]:
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
     if arm not in study.problem.names:
         hint = unknown_among_many("arm", arm, study.problem.names)
-        raise UnknownName(f"{hint} {command('export', '--table')} lists them.")
+        raise UnknownName(f"{hint} study.table() lists them.")
     before = len(study.trials)
     number = study.tell(arm=arm, value=result, key=key).number
     if number < before:  # its key was told before
@@ -302,7 +301,6 @@ def correct(
             "a correction needs what was measured and why the told value is wrong: `shortlist "
             'correct STUDY TRIAL --value 0.42 --reason "read 4.2 for 0.42"`.'
         )
-    name_study(place_words(study), name)
     [right] = read_numbers([value], lambda _: "--value")
     opened, [found] = open_trials(study, [] if trial is None else [trial], name)
     was = found.value
@@ -312,7 +310,15 @@ def correct(
     words = f"{which}: {right!r} in place of {was!r}."
     if was == right:
         words = f"{which} is {right!r} already."
-    say_state(opened, as_json, words, trial=corrected.number, was=was, value=right)
+    say_state(
+        opened,
+        command_line(study, name),
+        as_json,
+        words,
+        trial=corrected.number,
+        was=was,
+        value=right,
+    )
     _note_copies(opened, corrected, study, reason)
 
 
@@ -361,6 +367,7 @@ def _close(
     closed, known = close_trials(study, [trial.number for trial in trials], state, reason)
     say_state(
         study,
+        command_line(place, name),
         as_json,
         f"{count(len(closed), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
         closed=closed,
@@ -378,7 +385,8 @@ def why(
     opened, found = open_trials(study, trials or [], name)
     if as_json:
         rows = [{"trial": trial.number, **asdict(opened.why(trial))} for trial in found]
-        say_json({"study": opened.name, "trials": rows})
+        say_json({"study": opened.name, "trials": rows}, command_line(study, name))
         return
     for trial in found:
-        say(fold(f"Trial {trial.number}: {opened.why(trial)}"))
+        words = f"Trial {trial.number}: {opened.why(trial)}"
+        say(fold(command_line(study, name)(words)))

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from shortlist.advice import advised
 from shortlist.errors import DataUnavailable, unknown_name
 from shortlist.files.paths import from_home
 
@@ -242,7 +241,7 @@ def _cached(file: File) -> Path:
 
 
 def _fetching() -> str:
-    return advised("run `shortlist data fetch`", "call shortlist.data.fetch()")
+    return "call shortlist.data.fetch()"
 
 
 def _download(size: int, url: str, output_file: Any, _: Any) -> None:

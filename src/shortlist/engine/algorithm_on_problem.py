@@ -6,8 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import numpy as np
-
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
@@ -16,8 +14,6 @@ from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
 from shortlist.references import Work
 from shortlist.relation import Relation
-from shortlist.rules.rewards import REWARDS
-from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
     NO_LEVEL,
     OF_AVERAGE,
@@ -81,12 +77,6 @@ class AlgorithmOnProblem:
         given them mirrored within that range.
         """
         return self.noise.mirrored_at - values if self.problem.minimizes else values
-
-    def rewards(self, means: Reals) -> tuple[Rule, Reals]:
-        """How results are simulated if these are the means: the reward model and its parameters."""
-        setup = self.engine.setup
-        model, parameters = self.noise.simulated(means, setup.sigma * np.sqrt(setup.noise))
-        return REWARDS[model], parameters
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""

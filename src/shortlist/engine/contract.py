@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import NO_ARM, Integers, Reals
-from shortlist.engine.follow import Steps
-from shortlist.engine.round import ARM, GAP, QUEUED, STATISTIC, THRESHOLD, B, C
+from shortlist.arrays import Integers, Reals
+from shortlist.engine.follow import Position, Steps
+from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.rule import Rule
 
@@ -52,29 +52,6 @@ class Setup:
         return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)
 
 
-class Decision(NamedTuple):
-    """One round, read out: why an arm is pulled, or why the search stops."""
-
-    stop: bool
-    arm: int
-    queued: int | None
-    b: int
-    c: int
-    threshold: float
-    gap: float
-    statistic: float
-
-
-def decision_of(pair: Any, figures: Any, *, stop: bool) -> Decision:
-    """What was decided, from the arms (by ``B`` and so on) and numbers (by ``GAP``) of a round."""
-    if isinstance(pair, np.ndarray):  # a list is read in a third of the time
-        pair, figures = pair.tolist(), figures.tolist()
-    arm, queued = pair[ARM], pair[QUEUED]
-    queued = None if queued == NO_ARM else queued
-    read = figures[THRESHOLD], figures[GAP], figures[STATISTIC]
-    return Decision(stop, arm, queued, pair[B], pair[C], *read)
-
-
 class Estimates(NamedTuple):
     """What is known about every arm by itself.
 
@@ -106,8 +83,8 @@ class AnyEngine(Protocol):
 
     ``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
-    ``inside`` that would be answered now and for ``until_look``, the number of results until it next
-    checks whether to stop.
+    ``inside`` that would be answered now, for ``until_look``, the number of results until it next
+    checks whether to stop, and for its ``decision(stop=…)``.
     """
 
     @property
@@ -128,12 +105,12 @@ class AnyEngine(Protocol):
         """The arms to pull before the next round, in order, and how often each has been by now."""
 
     def follow(
-        self, posterior: Posterior, now: Any, seed: int, steps: Steps, marks: Integers
+        self, posterior: Posterior, current: Any, seed: int, steps: Steps, position: Position
     ) -> Any:
-        """Take steps to the next stop or to their end; the round returned replaces ``now``."""
+        """Take steps to the next stop or to their end; the round returned replaces ``current``."""
 
     def ahead(
-        self, posterior: Posterior, now: Any, seed: int
+        self, posterior: Posterior, current: Any, seed: int
     ) -> Callable[[list[int], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the arms supposed since the last.
 
@@ -141,20 +118,20 @@ class AnyEngine(Protocol):
         None where nothing else is wanted.
         """
 
-    def last_decision(self, posterior: Posterior, now: Any, seed: int) -> tuple[Decision, Any]:
+    def last_decision(self, posterior: Posterior, current: Any, seed: int) -> tuple[Decision, Any]:
         """The last decision and its round, made from the posterior if nothing came in since."""
 
-    def threshold(self, posterior: Posterior, now: Any) -> float:
+    def threshold(self, posterior: Posterior, current: Any) -> float:
         """C at this moment."""
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
 
-    def estimates(self, posterior: Posterior, now: Any) -> Estimates:
+    def estimates(self, posterior: Posterior, current: Any) -> Estimates:
         """What is known about every arm by itself."""
 
     def gaps(
-        self, posterior: Posterior, now: Any, decision: Decision, *, outside_only: bool = False
+        self, posterior: Posterior, current: Any, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """The differences that the stopping rule reads; those of candidates may be left out."""
 
@@ -164,13 +141,8 @@ class AnyEngine(Protocol):
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, Any] | None = None,
     ) -> Runs:
-        """One run for each seed, to the stop: from the first pull, or one from a posterior and round."""
-
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 where rules are interpreted."""
+        """One run for each seed, from the first pull to the stop."""
 
 
 @dataclass(frozen=True)

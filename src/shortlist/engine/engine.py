@@ -6,7 +6,6 @@ and goes on.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -26,36 +25,32 @@ from shortlist.allocations.allocation import (
     make_room,
 )
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine import round as rounds
 from shortlist.engine import settings
-from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
-from shortlist.engine.follow import IS_INITIALIZED, IS_STOPPED, Position, Steps, follow, fresh_marks
+from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
+from shortlist.engine.follow import Position, Steps, follow
 from shortlist.engine.loop import Simulation, replicate
 from shortlist.engine.many_arms.memory import SOME, make_memory, number_of_rows
 from shortlist.engine.many_arms.round import decide_skipping
-from shortlist.engine.round import ARM, B, C, Round, Routines, decide, design_slot
+from shortlist.engine.round import Decision, Round, Routines, decide, design_slot, make_round
 from shortlist.engine.settings import (
-    BAD_AMBIGUOUS,
-    BAD_CANDIDATES,
-    BAD_SELECTION,
+    BAD_RULE,
     SINGULAR,
     Settings,
-    flags_of,
     has_threshold_by_pair,
     may_skip_arms,
+    settings_of_rules,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.numerics.jit import Function
-from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
-from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, climb, row
-from shortlist.posterior.pilot import pilot_threshold, set_aside, surprise
+from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, raise_shift, row
+from shortlist.posterior.pilot import information_since_pilot, pilot_threshold, set_aside
 from shortlist.posterior.posterior import Posterior, width_floor
-from shortlist.posterior.state import FLOOR, OBSERVED, WHOLE, State
+from shortlist.posterior.state import WHOLE, State
 from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
-from shortlist.rules.registry import KINDS
-from shortlist.rules.rule import OWN, Rule
+from shortlist.rules.pair import Arms, Pair
+from shortlist.rules.rule import Rule
 from shortlist.rules.selection import reduction
 from shortlist.rules.thresholds import two_arm_threshold
 
@@ -86,12 +81,8 @@ class Engine:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def flags(self) -> int:
-        """What the loop must prepare, as bits."""
-        bits = flags_of(self.rules, elimination=self.elimination)
-        bits |= settings.HAS_INITIAL_PULLS if len(self.setup.initial) else 0
-        bits |= settings.TARGET if self.allocation != NONE else 0
-        return bits | (settings.SKIPS_ARMS if self._skips_arms else 0)
+    def _settings_of_rules(self) -> dict[str, Any]:
+        return settings_of_rules(self.rules, elimination=self.elimination)
 
     @cached_property
     def _by_pair(self) -> bool:
@@ -103,7 +94,12 @@ class Engine:
         return free and len(self.setup.features) >= SOME
 
     def _resident(self) -> int:
-        return number_of_rows(self.setup.features, self.setup.m, self.flags)
+        return number_of_rows(
+            self.setup.features,
+            self.setup.m,
+            skips_arms=self._skips_arms,
+            needs_mth_gaps=bool(self._settings_of_rules["needs_mth_gaps"]),
+        )
 
     @property
     def benefits_from_threads(self) -> bool:
@@ -132,29 +128,36 @@ class Engine:
     def _floor(self) -> float:
         return width_floor(self.setup.features, self.setup.regularization)
 
-    def threshold(self, posterior: Posterior, now: rounds.Round | None = None) -> float:
+    def threshold(self, posterior: Posterior, current: Round | None = None) -> float:
         """C at this moment; that of the pair decided on, where every pair has its own."""
-        if self._by_pair and now is not None and now.pair[B] != NO_ARM:
-            variances = posterior.variances[now.pair[B]], posterior.variances[now.pair[C]]
-            return float(two_arm_threshold(self.constants, *variances))
+        if self._by_pair and current is not None and current.b[0] != NO_ARM:
+            of_b, of_c = posterior.variances[current.b[0]], posterior.variances[current.c[0]]
+            return float(two_arm_threshold.interpret(self.constants, of_b, of_c))
         if self.setup.has_pilot and not posterior.aside:
-            return float(pilot_threshold(posterior.observed, self.constants))
-        learnt = posterior.surprise(self.setup.sigma) if self.setup.has_pilot else posterior.log_det
-        return self.threshold_at(posterior.observed, learnt)
+            return float(pilot_threshold.interpret(posterior.observed, self.constants))
+        if self.setup.has_pilot:
+            log_det = posterior.information_since_pilot(self.setup.sigma)
+        else:
+            log_det = posterior.log_det
+        return self.threshold_at(posterior.observed, log_det)
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
-        offset = 0 if len(self.setup.initial) else 1
-        return float(self.rules["threshold"](int(time) + offset, log_det, self.constants))
+        return float(self.rules["threshold"](int(time) + self._offset, log_det, self.constants))
+
+    @property
+    def _offset(self) -> int:
+        """C is evaluated at t after initial pulls, at t + 1 without them (as in the published runs)."""
+        return 0 if len(self.setup.initial) else 1
 
     def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
-        """The arms to pull before the next round, in order, and how often each has been by now."""
+        """The arms to pull before the next round, in order, and how often each has been by current."""
         if posterior.aside:
             arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)
             return arms, posterior.pulls - posterior.pilot
         return self.setup.initial, posterior.pulls
 
-    def estimates(self, posterior: Posterior, now: rounds.Round) -> Estimates:
+    def estimates(self, posterior: Posterior, current: Round) -> Estimates:
         """Means and variances by least squares."""
         means, variances = posterior.means, posterior.variances
         if not self._by_pair or not len(means):
@@ -168,7 +171,7 @@ class Engine:
     def gaps(
         self,
         posterior: Posterior,
-        now: rounds.Round,
+        current: Round,
         decision: Decision,
         *,
         outside_only: bool = False,
@@ -176,10 +179,10 @@ class Engine:
         """Differences of means, with the gap indices below and above them."""
         b, c = decision.b, NO_ARM if outside_only else decision.c
         if "mth_gaps" in self.rules["stopping"].needs:
-            b, c = int(np.argmax(np.where(now.inside, now.mth_gaps, -np.inf))), NO_ARM
-        column = self._columns(posterior.copy(), now)  # reading a row may push out another
+            b, c = int(np.argmax(np.where(current.inside, current.mth_gaps, -np.inf))), NO_ARM
+        column = self._columns(posterior.copy(), current)  # reading a row may push out another
         symmetric = "symmetric" in self.rules["indices"].traits and not self.elimination
-        means, inside = posterior.means, np.flatnonzero(now.inside)
+        means, inside = posterior.means, np.flatnonzero(current.inside)
         gap, upper = means - means[b], column(b)
         lower = 2.0 * gap - upper
         if not symmetric:
@@ -198,9 +201,9 @@ class Engine:
             upper[inside] = [column(j)[c] for j in inside.tolist()]
         return Gaps(b, gap, lower, upper)
 
-    def _columns(self, posterior: Posterior, now: rounds.Round) -> Callable[[int], Reals]:
+    def _columns(self, posterior: Posterior, current: Round) -> Callable[[int], Reals]:
         """The function j → B_ij over i."""
-        indices, floor = self.rules["indices"], posterior.state.scalars[FLOOR]
+        indices, floor = self.rules["indices"], posterior.state.floor
         means, variances, sigma = posterior.means, posterior.variances, self.setup.sigma
         scale = 0.0 if self._by_pair else sigma * self.threshold(posterior)
 
@@ -213,14 +216,13 @@ class Engine:
             if indices.number == paired.number and not self._by_pair:
                 widths = scale * np.sqrt(floor * (variances + variances[j]))
                 filled = np.maximum(filled, means - means[j] + widths)
-            return np.minimum(filled, now.least[j]) if len(now.least) else filled
+            return np.minimum(filled, current.least[j]) if self.elimination else filled
 
         return column
 
-    def round(self) -> rounds.Round:
+    def round(self) -> Round:
         """An empty round, to be used with one posterior only."""
         arms, rank = self.setup.features.shape
-        least = np.full((arms, arms) if self.elimination else (0, 0), np.inf)
         allocation, memory, rows = ABSENT, ABSENT, 0
         if self.allocation != NONE:
             allocation = make_allocation(
@@ -229,9 +231,14 @@ class Engine:
         if self._skips_arms:
             rows = self._resident()
             memory = make_memory(arms, self.setup.m, rows)
-        columns, by_time = self._resident() - rows, "by_time" in self.rules["threshold"].traits
-        return rounds.make_round(
-            arms, columns, self.setup.m, allocation, least, memory, by_time=by_time
+        return make_round(
+            arms,
+            self._resident() - rows,
+            self.setup.m,
+            allocation,
+            memory,
+            keeps_least=self.elimination,
+            by_time="by_time" in self.rules["threshold"].traits,
         )
 
     @cached_property
@@ -239,20 +246,20 @@ class Engine:
         return exploration(self.allocation, in_units(self.setup.features, self.setup.noise))
 
     def last_decision(
-        self, posterior: Posterior, now: rounds.Round, seed: int
-    ) -> tuple[Decision, rounds.Round]:
+        self, posterior: Posterior, current: Round, seed: int
+    ) -> tuple[Decision, Round]:
         """The last decision, made again from the posterior alone."""
-        return self.decide(posterior, self.round().replace(least=now.least.copy()), seed)
+        return self.decide(posterior, self.round().replace(least=current.least.copy()), seed)
 
     def ahead(
-        self, posterior: Posterior, now: rounds.Round, seed: int
+        self, posterior: Posterior, current: Round, seed: int
     ) -> Callable[[list[int], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
             own_round = beyond.replace(
-                allocation=copy_allocation(now.allocation), least=now.least.copy()
+                allocation=copy_allocation(current.allocation), least=current.least.copy()
             )
             given = posterior, own_round, seed
             decision = self.decide(*given, check_stop=False, supposing=supposing)[0]
@@ -268,18 +275,20 @@ class Engine:
         self, posterior: Posterior, decision: Decision, set_aside: Collection[int]
     ) -> Decision | None:
         """The decision for the other arm of the pair; None if it is set aside or tells too little."""
-        pair = decision.b, decision.c
-        rows = posterior.row(decision.b), posterior.row(decision.c)
+        b, c, zeros = decision.b, decision.c, np.zeros(len(posterior.pulls))
+        pair = Pair(b, c, posterior.row(b), posterior.row(c), design=zeros)
+        known = Arms(
+            posterior.means, posterior.variances, posterior.pulls, self.setup.noise, wanted=zeros
+        )
 
         def gain(arm: int) -> float:
-            given = *rows, posterior.variances, self.setup.noise
-            return float(reduction.interpret(arm, *given))
+            return float(reduction.interpret(arm, pair, known))
 
-        others = [arm for arm in pair if arm not in set_aside]
+        others = [arm for arm in (b, c) if arm not in set_aside]
         if not others:
             return None
         best = max(others, key=gain)
-        lost = max(gain(arm) for arm in {decision.arm, *pair} if arm in set_aside)
+        lost = max(gain(arm) for arm in {decision.arm, b, c} if arm in set_aside)
         if gain(best) < LEAST_GAIN * lost:
             return None
         return decision._replace(arm=best, queued=None)
@@ -287,34 +296,33 @@ class Engine:
     def decide(
         self,
         posterior: Posterior,
-        now: rounds.Round,
+        current: Round,
         seed: int,
         *,
         check_stop: bool = True,
         supposing: list[int] | None = None,
-    ) -> tuple[Decision, rounds.Round]:
+    ) -> tuple[Decision, Round]:
         """One round of the algorithm; the round given back replaces the one given.
 
         Results at their own means are supposed first of the arms in ``supposing``.
         """
-        marks = fresh_marks()
-        marks[IS_INITIALIZED] = 1
+        position = Position.start()
+        position.is_initialized[0] = 1
         steps = Steps.supposing(supposing or [])
-        now = self.follow(posterior, now, seed, steps, marks, check_stop=check_stop)
-        return decision_of(now.pair, now.figures, stop=bool(marks[IS_STOPPED])), now
+        current = self.follow(posterior, current, seed, steps, position, check_stop=check_stop)
+        return current.decision(stop=bool(position.is_stopped[0])), current
 
     def follow(
         self,
         posterior: Posterior,
-        now: rounds.Round,
+        current: Round,
         seed: int,
         steps: Steps,
-        marks: Integers,
+        position: Position,
         *,
         check_stop: bool = True,
-    ) -> rounds.Round:
-        """Take steps from where ``marks`` stand to the next stop or to their end."""
-        position = self._position(marks)
+    ) -> Round:
+        """Take steps from ``position`` to the next stop or to their end."""
         layout = posterior.state.layout
         chosen = self._settings[layout, check_stop]
         routines = self._routines[layout]
@@ -322,25 +330,15 @@ class Engine:
         while True:
             function = self._follower(layout, effort)
             status = function(
-                posterior.state, now, chosen, routines, np.uint64(seed), position, steps
+                posterior.state, current, chosen, routines, np.uint64(seed), position, steps
             )
             if status in ENDS:
-                return now
-            answered = self._answered(status, posterior, now)
+                return current
+            answered = self._answered(status, posterior, current)
             if answered is None:
-                check(status, now, self.rules, self.setup.m)
-                return now
-            now = answered
-
-    def _position(self, marks: Integers) -> Position:
-        """The record of these marks; kept, since a study uses the same ones throughout."""
-        if not self._positions or self._positions[0].marks is not marks:
-            self._positions[:] = [Position(self.setup.wanted, self.after_pilot, marks)]
-        return self._positions[0]
-
-    @cached_property
-    def _positions(self) -> list[Position]:
-        return []
+                check(status, current, self.rules, self.setup.m)
+                return current
+            current = answered
 
     def replicate(
         self,
@@ -348,87 +346,75 @@ class Engine:
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, rounds.Round] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull or from ``origin`` to the stop, compiled."""
+        """One run for each seed, from the first pull to the stop, compiled."""
         arms, count = len(self.setup.features), len(seeds)
-        posterior = self.posterior() if origin is None else origin[0].copy()
-        posterior.state, now = on_own_lines(posterior.state), on_own_lines(self.round())
+        posterior = self.posterior()
+        posterior.state, current = on_own_lines(posterior.state), on_own_lines(self.round())
         runs = Simulation(
             seeds=seeds,
-            initial=self.setup.initial if origin is None else np.zeros(0, np.int64),
-            after_pilot=self.after_pilot,
+            initial=self.setup.initial,
             reward=reward,
             parameters=parameters,
             most=max_samples,
             stream=on_own_line(np.zeros(4, np.uint64)),
-            stopped=np.zeros(count, np.int64),
+            stopped=np.zeros(count, np.bool_),
             recommended=np.zeros((count, arms), np.bool_),
             pulls=np.zeros((count, arms), np.int64),
-            progress=on_own_line(np.array([0, origin is not None], np.int64)),
+            finished=on_own_line(np.zeros(1, np.int64)),
+            begun=on_own_line(np.zeros(1, np.int64)),
         )
         layout = posterior.state.layout
         chosen, routines = self._settings[layout, True], self._routines[layout]
         compiled = self._compiled and reward.is_compiled
         function = replicate if compiled else replicate.interpret
         with np.errstate(all="ignore"):
-            if origin is not None:
-                seed_stream(seeds[0], runs.stream)
             while True:
-                status = function(posterior.state, now, chosen, routines, runs)
-                answered = self._answered(status, posterior, now)
+                status = function(posterior.state, current, chosen, routines, runs)
+                answered = self._answered(status, posterior, current)
                 if answered is None:
                     break
-                now = answered
-        check(status, now, self.rules, self.setup.m)
-        stopped = runs.stopped == settings.RUN_STOPPED
+                current = answered
+        check(status, current, self.rules, self.setup.m)
         sums = posterior.state.sums.copy() if count == 1 else None
-        return Runs(seeds, runs.pulls.sum(axis=1), stopped, runs.recommended, runs.pulls, sums)
+        samples = runs.pulls.sum(axis=1)
+        return Runs(seeds, samples, runs.stopped, runs.recommended, runs.pulls, sums)
 
-    def _answered(
-        self, status: int, posterior: Posterior, now: rounds.Round
-    ) -> rounds.Round | None:
+    def _answered(self, status: int, posterior: Posterior, current: Round) -> Round | None:
         """The round with what the loop asked for; None if it asked for nothing."""
         if status == settings.DESIGN_WANTED:
-            return with_design(now, self.design)
+            return with_design(current, self.design)
         if status == settings.ROOM_WANTED:
-            return now.replace(allocation=make_room(now.allocation))
+            return current.replace(allocation=make_room(current.allocation))
         if status == settings.SHARES_WANTED:
-            return with_shares(now, posterior.state, self.shares)
+            return with_shares(current, posterior.state, self.shares)
         return None
-
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many rounds can be simulated in that time."""
-        return int(nanoseconds / round_cost(self)) if self._compiled else 0
 
     @cached_property
     def _settings(self) -> dict[tuple[int, bool], Settings]:
         """The settings for each layout, and with or without a check whether to stop."""
-        numbers = [self.rules[kind].number for kind in KINDS]
         made = Settings(
             m=self.setup.m,
             sigma=self.setup.sigma,
             epsilon=self.setup.epsilon,
-            flags=self.flags,
+            stop_at=self.setup.epsilon,
+            offset=self._offset,
             constants=self.constants,
-            numbers=np.array([*numbers, self.allocation], np.int64),
+            initial=self.setup.wanted,
+            after_pilot=self.after_pilot,
+            skips_arms=int(self._skips_arms),
+            allocation=self.allocation,
             allocate=ABSENT if self.allocation == NONE else allocate,
             log_det=self._log_det or ABSENT,
             row=ABSENT,
-            threshold=self.rules["threshold"],
-            **{kind: self._own(kind) for kind in KINDS},
+            **self._settings_of_rules,
         )
         chosen = {}
         for layout in OBSERVE:
             found = row if self._misses_rows(layout) else ABSENT
-            for check, bit in ((True, settings.CHECK_STOP), (False, 0)):
-                chosen[layout, check] = made.replace(row=found, flags=self.flags | bit)
+            for check, stop_at in ((True, self.setup.epsilon), (False, -np.inf)):
+                chosen[layout, check] = made.replace(row=found, stop_at=stop_at)
         return chosen
-
-    def _own(self, kind: str) -> Any:
-        """The rule of this kind if it is called by its address."""
-        return self.rules[kind] if self.rules[kind].number == OWN else ABSENT
 
     def _misses_rows(self, layout: int) -> bool:
         """Whether ``decide`` may need a row of G that is not kept."""
@@ -438,8 +424,8 @@ class Engine:
     def _log_det(self) -> Function[..., float] | None:
         """What computes the log det for the threshold; None if it is read from the posterior."""
         if self.setup.has_pilot:
-            return surprise
-        return climb if self.flags & settings.LEVELS else None
+            return information_since_pilot
+        return raise_shift if "levels" in self.rules["threshold"].traits else None
 
     @cached_property
     def _called(self) -> dict[int, list[Any]]:
@@ -463,29 +449,20 @@ class Engine:
         return {k: Routines(each[0], ends_pilot, UPDATES[k]) for k, each in self._called.items()}
 
     def _follower(self, layout: int, steps: int) -> Callable[..., int]:
-        if layout in self._compiled_for:
-            return follow
         if not self._compiled:
             return follow.interpret
         whole = layout == WHOLE and not self._skips_arms
-        chosen = follow.sparing(steps, *self._called[layout], exact=whole)
-        if chosen is follow:  # from here on it is machine code
-            self._compiled_for.add(layout)
-        return chosen
-
-    @cached_property
-    def _compiled_for(self) -> set[int]:
-        return set()
+        return follow.sparing(steps, *self._called[layout], exact=whole)
 
 
 Design = Callable[[int, int], Reals]
 Shares = Callable[[Reals, Mask], Reals | None]
 
 
-def with_design(now: Round, design: Design) -> Round:
+def with_design(current: Round, design: Design) -> Round:
     """The round with the design of its ambiguous pair added."""
-    b, c = int(now.pair[B]), int(now.pair[C])
-    keys, designs = now.design_keys, now.designs
+    b, c = int(current.b[0]), int(current.c[0])
+    keys, designs = current.design_keys, current.designs
     solved = keys[keys != NO_ARM]
     if 2 * (len(solved) + 1) > len(keys):
         rows = designs[keys != NO_ARM]
@@ -495,7 +472,7 @@ def with_design(now: Round, design: Design) -> Round:
             first, second = divmod(int(key), designs.shape[1])
             _store(keys, designs, first, second, weights)
     _store(keys, designs, b, c, design(b, c))
-    return now.replace(design_keys=keys, designs=designs)
+    return current.replace(design_keys=keys, designs=designs)
 
 
 def _store(keys: Integers, designs: Reals, b: int, c: int, weights: Reals) -> None:
@@ -514,55 +491,41 @@ def optimal_shares(
     return optimal_allocation(features, means, inside, noise=noise, epsilon=epsilon)
 
 
-def with_shares(now: Round, state: State, shares: Shares) -> Round:
+def with_shares(current: Round, state: State, shares: Shares) -> Round:
     """The round with w* solved for the means as they are.
 
     Where there is no w*, since the means do not tell J(t) from the others, the shares stay as they
     were; if there were none yet, they are even over the arms that span.
     """
-    allocation = now.allocation
-    solved = shares(state.means, now.inside)
+    allocation = current.allocation
+    solved = shares(state.means, current.inside)
     if solved is not None:
         allocation.weights[:] = solved
     elif allocation.clock[SOLVED] < 0:
         allocation.weights[:] = 0.0
         allocation.weights[allocation.spanner] = 1.0 / len(allocation.spanner)
-    allocation.clock[SOLVED] = state.clock[OBSERVED]
-    return now
+    allocation.clock[SOLVED] = state.observed[0]
+    return current
 
 
-def check(status: int, now: Round, rules: Mapping[str, Rule], m: int) -> None:
+def check(status: int, current: Round, rules: Mapping[str, Rule], m: int) -> None:
     """Raise if the loop could not go on: a singular design, or a user's rule out of bounds."""
     if status == SINGULAR:
         raise SingularDesign("the initial pulls do not span the features.")
-    if status == BAD_CANDIDATES:
+    if status != BAD_RULE:
+        return
+    b, arm, inside = int(current.b[0]), int(current.arm[0]), current.inside
+    if inside.sum() != m:
         raise InvalidSetting(
-            f"the candidates rule {rules['candidates'].name!r} marked "
-            f"{int(now.inside.sum())} arms where m = {m} are wanted."
+            f"the candidates rule {rules['candidates'].name!r} marked {int(inside.sum())} arms where "
+            f"m = {m} are wanted."
         )
-    if status == BAD_AMBIGUOUS:
+    if not (0 <= b < len(inside) and inside[b]):
         raise InvalidSetting(
             f"the ambiguous rule {rules['ambiguous'].name!r} returned an arm that is not "
             "among the candidates: it must return a j with inside[j]."
         )
-    if status == BAD_SELECTION:
-        raise InvalidSetting(
-            f"the selection rule {rules['selection'].name!r} returned "
-            f"{int(now.pair[ARM])}: it must return an arm from 0 to {len(now.inside) - 1}."
-        )
-
-
-MOST_SOLVED = 64  # with more arms, solving w* during a run takes longer than all else
-
-
-def round_cost(engine: Engine) -> float:
-    """About how many nanoseconds a simulated round takes on the machine of README's figures."""
-    arms, rank = engine.setup.features.shape
-    cells = arms * min(arms, engine.setup.m + 16 + rank)
-    if any({"mth_gaps", "design"} & each.needs for each in engine.rules.values()):
-        cells += 8 * arms * arms
-    if engine.allocation != NONE:
-        cells += arms * rank * rank + engine.setup.m * (arms - engine.setup.m) * rank
-    if engine.allocation == LAZY and arms > MOST_SOLVED:
-        return math.inf
-    return 300.0 + 1.2 * cells
+    raise InvalidSetting(
+        f"the selection rule {rules['selection'].name!r} returned {arm}: it must return an arm from 0 "
+        f"to {len(inside) - 1}."
+    )

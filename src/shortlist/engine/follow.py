@@ -5,31 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.round import Round, Routines
-from shortlist.engine.settings import (
-    BAD_CANDIDATES,
-    DESIGN_WANTED,
-    PILOT_ENDS,
-    PULL,
-    SINGULAR,
-    STOP,
-    Settings,
-)
+from shortlist.engine.settings import PILOT_ENDS, PULL, SINGULAR, STOP, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.least_squares import take_in
 from shortlist.posterior.pilot import missing
-from shortlist.posterior.state import ASIDE, OBSERVED, READY, State
+from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
 # a stop; go on by verifying, which is the model's to do and never reaches an engine.
 TAKE, SUPPOSE, LOOK, REOPEN, VERIFY = 0, 1, 2, 3, 4
-# Places in ``marks``: the next step, whether its result is in already, at how many results the last
-# decision was made (-1: never), whether that was to stop, whether the initial pulls are in.
-NEXT, IS_IN, DECIDED_AT, IS_STOPPED, IS_INITIALIZED = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,74 +61,85 @@ class Steps(Record):
 
 @dataclass(frozen=True, eq=False)
 class Position(Record):
-    """How far the steps have been taken (``marks``), and the pulls that come before the first decision.
+    """How far the steps have been taken.
 
-    ``wanted`` are the initial pulls of every arm, ``after_pilot`` those after a pilot.
+    ``next`` is the next step, and ``is_in`` is 1 if its result is in already. The last decision was made
+    at ``decided_at`` results (−1: never); ``is_stopped`` is 1 if that was to stop, and
+    ``is_initialized`` if the initial pulls are in.
     """
 
-    wanted: Integers
-    after_pilot: Integers
-    marks: Integers
+    next: OneInteger
+    is_in: OneInteger
+    decided_at: OneInteger
+    is_stopped: OneInteger
+    is_initialized: OneInteger
+
+    @classmethod
+    def start(cls) -> Position:
+        """Before the first step."""
+        zeros = dict.fromkeys(("next", "is_in", "is_stopped", "is_initialized"), 1)
+        return cls.zeros(decided_at=np.array([-1], np.int64), **zeros)
 
 
-def fresh_marks() -> NDArray[np.int64]:
-    """The marks before the first step."""
-    return np.array([0, 0, -1, 0, 0], np.int64)
+@compiled()
+def has_initial_pulls(state: State, settings: Settings) -> bool:
+    """Whether every arm has its initial pulls; after a pilot, those that follow it."""
+    if state.pilot_size[0] > 0:
+        return missing(state, settings.after_pilot) == NO_ARM
+    lacking = 0
+    for a in range(settings.initial.shape[0]):
+        lacking += state.pulls[a] < settings.initial[a]
+    return lacking == 0
 
 
 @compiled(typed=True)
 def follow(
     state: State,
-    now: Round,
+    current: Round,
     settings: Settings,
     routines: Routines,
     seed: np.uint64,
     position: Position,
     steps: Steps,
 ) -> int:
-    """Take the steps from ``marks[NEXT]`` on; returns STOP at a stop, PULL at the end of the steps."""
-    marks, kinds, arms = position.marks, steps.kinds, steps.arms
-    while marks[NEXT] < kinds.shape[0]:
-        step = marks[NEXT]
+    """Take the steps from ``position`` on; returns STOP at a stop, PULL at the end of the steps."""
+    kinds, arms = steps.kinds, steps.arms
+    while position.next[0] < kinds.shape[0]:
+        step = position.next[0]
         kind = kinds[step]
-        if marks[IS_IN] == 0:
-            marks[IS_IN] = 1
+        if position.is_in[0] == 0:
+            position.is_in[0] = 1
             if kind == REOPEN:
-                marks[IS_STOPPED] = 0
+                position.is_stopped[0] = 0
             elif kind == TAKE:
                 take_in(state, routines.updates, arms[step], steps.values[step])
             elif kind == SUPPOSE:
                 take_in(state, routines.updates, arms[step], state.means[arms[step]])
         decides = kind in (TAKE, LOOK)
-        if decides and marks[IS_INITIALIZED] == 0:
-            if state.clock[ASIDE] > 0:
-                decides = missing(state, position.after_pilot) == NO_ARM
-            else:
-                for a in range(position.wanted.shape[0]):
-                    if state.pulls[a] < position.wanted[a]:
-                        decides = False
+        if decides and position.is_initialized[0] == 0:
+            decides = has_initial_pulls(state, settings)
             if decides:
-                if state.clock[READY] == 0 and not routines.updates.refresh(state):
+                if state.ready[0] == 0 and not routines.updates.refresh(state):
                     return SINGULAR
-                marks[IS_INITIALIZED] = 1
+                position.is_initialized[0] = 1
         stop = False
         if (
             decides
             and steps.held[step] == 0
-            and marks[IS_STOPPED] == 0
-            and marks[DECIDED_AT] != state.clock[OBSERVED]
+            and position.is_stopped[0] == 0
+            and position.decided_at[0] != state.observed[0]
         ):
-            status = routines.decide(state, now, settings, seed)
-            if status == DESIGN_WANTED or status >= BAD_CANDIDATES:
+            status = routines.decide(state, current, settings, seed)
+            if status > PILOT_ENDS:
                 return status
-            marks[DECIDED_AT] = state.clock[OBSERVED]
+            position.decided_at[0] = state.observed[0]
             stop = status == STOP
             if status == PILOT_ENDS:
                 routines.set_aside(state)
-                marks[IS_INITIALIZED] = 0
-        marks[NEXT] += 1
-        marks[IS_IN] = 0
+                position.is_initialized[0] = 0
+        position.next[0] += 1
+        position.is_in[0] = 0
         if stop:
-            marks[IS_STOPPED] = 1
+            position.is_stopped[0] = 1
             return STOP
     return PULL

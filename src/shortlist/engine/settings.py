@@ -1,77 +1,102 @@
-"""The settings of an algorithm as the compiled loops are given them, and what the loops return."""
+"""The settings of an algorithm as the compiled rounds are given them, and what a round returns."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from shortlist.allocations.allocation import allocate
-from shortlist.numerics.records import Address, Integer, Integers, Real, Reals, Record
-from shortlist.posterior.least_squares import climb, row
+from shortlist.numerics.records import ABSENT, Address, Integer, Integers, Real, Reals, Record
+from shortlist.posterior.least_squares import raise_shift, row
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
 from shortlist.rules.rule import OWN, POINTERS, Rule
 
-# What a round or a loop returns.
-PULL, STOP, DESIGN_WANTED, SINGULAR = 0, 1, 2, 3
-BAD_CANDIDATES, BAD_AMBIGUOUS, BAD_SELECTION = 4, 5, 6  # a user's rule out of bounds
-ROOM_WANTED, SHARES_WANTED = 7, 8  # by an allocation
-PILOT_ENDS = -1
-RUN_STOPPED, EXHAUSTED = 1, 0
-# Bits of ``Settings.flags``.
-MTH_GAPS, OUTSIDE_GAPS, DESIGN, BOTH, LAGGED = 1, 2, 4, 8, 16
-CHECK_STOP, HAS_INITIAL_PULLS, CANDIDATES_MAY_STAY, TARGET, PILOT = 32, 64, 128, 256, 512
-BY_PAIR, SKIPS_ARMS, LEVELS = 1024, 2048, 4096
-# Places of the rules in ``Settings.numbers``, and of the allocation.
-INDICES_RULE, CANDIDATES_RULE, AMBIGUOUS_RULE = 0, 1, 2
-SELECTION_RULE, STOPPING_RULE, ALLOCATION_USED = 3, 4, 5
+# What a round returns: pull an arm, stop, or start again since the pilot has ended ...
+PULL, STOP, PILOT_ENDS = 0, 1, 2
+# ... or why it cannot go on: something is wanted of Python, or something is wrong.
+DESIGN_WANTED, ROOM_WANTED, SHARES_WANTED, SINGULAR, BAD_RULE = 3, 4, 5, 6, 7
 
 
 @dataclass(frozen=True, eq=False)
 class Settings(Record):
     """An algorithm on its problem, for the compiled rounds.
 
-    ``flags`` are bits; ``constants`` are the threshold's; ``numbers`` are those of the rules
-    of this package, by kind, or ``OWN``. The threshold and rules of the user's own are called by their
-    address; the other rules are ABSENT here. ``log_det`` computes what the threshold is given, if
-    there is a pilot or a grid of shifts; else it is ABSENT. ``row`` finds an arm's row of G; it is ABSENT
-    where ``decide`` needs no row that is not kept.
+    The search stops where the statistic is at most ``stop_at``: ε, or −∞ to ask for the next pull only.
+    ``constants`` are the threshold's, and C is evaluated at t + ``offset``. Each rule is its number, or
+    ``OWN``: then the user's rule is called by its address (``own_indices`` and so on, else ABSENT).
+    ``initial`` is how often each arm is pulled before the first round, ``after_pilot`` after a pilot.
+    ``log_det`` computes what the threshold is given, with a pilot or a grid of shifts. ``row`` finds an
+    arm's row of G where not all are kept. What is not used is ABSENT.
     """
 
     m: Integer
     sigma: Real
     epsilon: Real
-    flags: Integer
+    stop_at: Real
+    offset: Integer
     constants: Reals
-    numbers: Integers
-    indices: Annotated[Callable[..., None], POINTERS["indices"]]
     threshold: Annotated[Callable[..., float], POINTERS["threshold"]]
-    candidates: Annotated[Callable[..., None], POINTERS["candidates"]]
-    ambiguous: Annotated[Callable[..., int], POINTERS["ambiguous"]]
-    selection: Annotated[Callable[..., int], POINTERS["selection"]]
-    stopping: Annotated[Callable[..., float], POINTERS["stopping"]]
+    initial: Integers
+    after_pilot: Integers
+    # The rules of Table 1.
+    indices: Integer
+    candidates: Integer
+    ambiguous: Integer
+    selection: Integer
+    stopping: Integer
+    own_indices: Annotated[Callable[..., None], POINTERS["indices"]]
+    own_candidates: Annotated[Callable[..., None], POINTERS["candidates"]]
+    own_ambiguous: Annotated[Callable[..., int], POINTERS["ambiguous"]]
+    own_selection: Annotated[Callable[..., int], POINTERS["selection"]]
+    own_stopping: Annotated[Callable[..., float], POINTERS["stopping"]]
+    # What the rules need, 1 or 0: the m-th gaps of all arms, the gaps of the candidates to arms outside,
+    # and a design for the pair.
+    needs_mth_gaps: Integer
+    needs_outside_gaps: Integer
+    needs_design: Integer
+    # How a round differs, 1 or 0.
+    pulls_both: Integer  # c_t is pulled after a_t
+    stops_late: Integer  # the pair of the round before is read
+    keeps_least: Integer  # an index never rises (elimination)
+    candidates_may_stay: Integer  # their own columns show whether J(t) is as it was
+    has_pilot: Integer
+    by_pair: Integer  # every pair has its own C
+    by_time: Integer  # C depends on t alone
+    tracks_log_det: Integer  # ``log_det`` is called
+    skips_arms: Integer
+    allocation: Integer
     allocate: Annotated[Callable[..., int], Address(allocate.signature)]
-    log_det: Annotated[Callable[..., float], Address(climb.signature)]
+    log_det: Annotated[Callable[..., float], Address(raise_shift.signature)]
     row: Annotated[Callable[..., int], Address(row.signature)]
 
 
-def flags_of(rules: Mapping[str, Rule], *, elimination: bool) -> int:
-    """What these rules need, as bits."""
+def settings_of_rules(rules: Mapping[str, Rule], *, elimination: bool) -> dict[str, Any]:
+    """The fields of ``Settings`` that follow from the rules."""
+    fields: dict[str, Any] = {"threshold": rules["threshold"]}
+    threshold = rules["threshold"].traits
+    for kind, rule in rules.items():
+        if kind != "threshold":
+            fields[kind] = rule.number
+            fields[f"own_{kind}"] = rule if rule.number == OWN else ABSENT
     needs = frozenset().union(*(rule.needs for rule in rules.values()))
-    traits = frozenset().union(*(rule.traits for rule in rules.values()))
-    bits = {
-        CANDIDATES_MAY_STAY: _candidates_may_stay(rules) and not elimination,
-        MTH_GAPS: "mth_gaps" in needs,
-        OUTSIDE_GAPS: "outside_gaps" in needs,
-        DESIGN: "design" in needs,
-        BOTH: "both" in traits,
-        LAGGED: "lagged" in traits,
-        PILOT: "pilot" in rules["threshold"].traits,
-        LEVELS: "levels" in rules["threshold"].traits,
-        BY_PAIR: has_threshold_by_pair(rules),
+    fields |= {
+        "needs_mth_gaps": "mth_gaps" in needs,
+        "needs_outside_gaps": "outside_gaps" in needs,
+        "needs_design": "design" in needs,
+        "pulls_both": "both" in rules["selection"].traits,
+        "stops_late": "lagged" in rules["stopping"].traits,
+        "keeps_least": elimination,
+        "candidates_may_stay": _candidates_may_stay(rules) and not elimination,
+        "has_pilot": "pilot" in threshold,
+        "by_pair": has_threshold_by_pair(rules),
+        "by_time": "by_time" in threshold,
+        "tracks_log_det": bool(threshold & {"pilot", "levels"}),
     }
-    return sum(bit for bit, wanted in bits.items() if wanted)
+    return {
+        name: int(field) if isinstance(field, bool) else field for name, field in fields.items()
+    }
 
 
 def has_threshold_by_pair(rules: Mapping[str, Rule]) -> bool:

@@ -1,31 +1,27 @@
-"""Arrow tables and Parquet files: read into one table of numbers, a few columns at a time."""
+"""Arrow tables and Parquet files, through pyarrow: as a table of numbers or as a DataFrame."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from shortlist.errors import InvalidFeatures, InvalidInput
-from shortlist.files.reader_process import (
-    Send,
-    check_size,
-    read_in_process,
-    read_matrix,
-    send_shape,
-)
-from shortlist.printable import on_one_line
+from shortlist.files.limits import CELL, Memory
+from shortlist.files.reading import read_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-ROWS = 65_536  # of a batch
-AT_ONCE = 1 << 20  # bytes of the columns read together; while they are decoded they take more
+PARTS = 16  # in which columns are read: fewer calls than one a column, less memory than all at once
+ROWS = 4096  # of lists that are read at once
 BUFFER = 1 << 20  # bytes read ahead of a column, which else is read whole
 
 
@@ -62,20 +58,44 @@ def from_arrow(table: Any) -> Read:
 
 
 def from_parquet(path: str) -> Read:
-    """The numbers and names of a Parquet file; only a few of its columns are in memory besides."""
+    """The numbers and names of a Parquet file; a sixteenth of its columns is in memory besides."""
     try:
         require_pyarrow("features: to read a .parquet file pyarrow is needed")
     except ImportError as error:
         raise InvalidFeatures(str(error)) from None
-    answer, matrix = read_matrix(
-        "shortlist.files.arrow:send_numbers",
-        {},
-        source=f"features: {path!r}",
-        error=InvalidFeatures,
-        path=path,
-    )
-    columns = answer["columns"]
-    return matrix, answer["names"], columns if len(columns) == matrix.shape[1] else None
+    return read_file(path, InvalidFeatures, _numbers, source=f"features: {path!r}")
+
+
+def _numbers(path: Path, memory: Memory) -> Read:
+    import pyarrow
+
+    with _opened(path, memory) as (file, schema):
+
+        def part(some: list[str]) -> Any:
+            # A column whose name has a dot comes with all that begin so.
+            return _expanded(
+                _rows(file, some).select(some),
+                pyarrow.schema([schema.field(name) for name in some]),
+                memory,
+            )
+
+        columns, text = _columns(schema)
+        names = None if text is None else [str(name) for name in part([text])[0].to_pylist()]
+        if len(columns) == 1 and _is_list(schema.field(columns[0]).type):
+            matrix = np.empty((file.metadata.num_rows, schema.field(columns[0]).type.list_size))
+            rest = matrix
+            for batch in file.iter_batches(ROWS, columns=columns, use_threads=False):
+                rest[: len(batch)] = _rows_of_lists(batch, columns)
+                rest = rest[len(batch) :]
+            if len(rest):
+                raise ValueError(f"{len(rest)} rows are missing")
+            return matrix, names, None
+        matrix = np.empty((file.metadata.num_rows, len(columns)))
+        step = -(-len(columns) // PARTS) or 1
+        for first in range(0, len(columns), step):
+            some = columns[first : first + step]
+            _fill(matrix[:, first:], part(some), some)
+        return matrix, names, columns
 
 
 def require_pyarrow(what: str) -> None:
@@ -86,105 +106,80 @@ def require_pyarrow(what: str) -> None:
 
 def read_frame(path: str | PathLike[str], error: type[InvalidInput]) -> pd.DataFrame:
     """A Parquet file as a DataFrame, with the index that pandas gave it, or the error."""
-    table = read_table(path, error)
-    try:
-        frame: pd.DataFrame = table.to_pandas()
-    except Exception as failure:  # what pandas noted in the file may be anything
-        said = on_one_line(failure)[:200]
-        raise error(f"{path}: this is not a Parquet file of a table ({said}).") from None
+    return read_file(path, error, _frame)
+
+
+def _frame(path: Path, memory: Memory) -> pd.DataFrame:
+    with _opened(path, memory) as (file, schema):
+        frame: pd.DataFrame = _expanded(_rows(file, None), schema, memory).to_pandas()
     return frame
 
 
-def read_table(path: str | PathLike[str], error: type[InvalidInput]) -> Any:
-    """A Parquet file as an Arrow table, read in a process of its own."""
-    import pyarrow
+@contextmanager
+def _opened(path: Path, memory: Memory) -> Iterator[tuple[Any, Any]]:
+    """A Parquet file whose content may take the memory that it declares, and its schema.
 
-    received: list[Any] = []
-    read_in_process(
-        "shortlist.files.arrow:send_table",
-        {},
-        source=path,
-        error=error,
-        path=path,
-        take=lambda _, block: received.append(block),
-    )
-    with pyarrow.ipc.open_stream(pyarrow.py_buffer(received[0])) as stream:
-        return stream.read_all()
-
-
-# What follows runs in the process that reads files.
-
-
-def send_numbers(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """Send the columns of numbers of a Parquet file, some at a time; answer with the names."""
-    with _opened(request["path"]) as file:
-        schema = file.schema_arrow  # computed at every access
-        columns, text = _columns(schema)
-        _send_columns(file, columns, [schema.field(name).type for name in columns], most, send)
-        names = None
-        if text is not None:
-            batches = _batches(file, [text], ROWS)
-            names = [str(w) for _, batch in batches for w in batch.column(text).to_pylist()]
-        return {"names": names, "columns": columns}
-
-
-def send_table(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """Send a Parquet file as one Arrow stream."""
-    import pyarrow
-
-    with _opened(request["path"]) as file:
-        check_size(8 * file.metadata.num_rows * max(1, file.metadata.num_columns), most)
-        table = file.read(use_threads=False)
-    table.validate(full=True)
-    check_size(table.nbytes, most)
-    stream = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(stream, table.schema) as writer:
-        writer.write_table(table)
-    send({}, np.frombuffer(stream.getvalue(), np.uint8))
-    return {}
-
-
-def _opened(path: str) -> Any:
+    Text is read as a dictionary, which is how it is stored: what repeats is there once.
+    """
     from pyarrow import parquet
 
-    return parquet.ParquetFile(path, buffer_size=BUFFER, pre_buffer=False)
+    options: dict[str, Any] = {"buffer_size": BUFFER, "pre_buffer": False}
+    with parquet.ParquetFile(path, **options) as file:
+        metadata, schema = file.metadata, file.schema_arrow
+    for field in schema:
+        if not _is_flat(field.type):
+            raise memory.error(
+                f"{memory.source}: column {field.name!r} is {field.type}; numbers, text and lists "
+                "of one length are read. Leave it out, or encode it as numbers."
+            )
+        if _is_list(field.type):  # of an empty list every element takes memory
+            memory.need(CELL * metadata.num_rows * field.type.list_size)
+    memory.need_table(metadata.num_rows, metadata.num_columns)
+    leaves = [metadata.schema.column(k) for k in range(metadata.num_columns)]
+    text = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with parquet.ParquetFile(path, metadata=metadata, read_dictionary=text, **options) as file:
+        yield file, schema
 
 
-def _send_columns(file: Any, columns: list[str], kinds: list[Any], most: int, send: Send) -> None:
-    """Send some columns at a time: a group of rows has each column in one piece.
+def _rows(file: Any, columns: list[str] | None) -> Any:
+    """The columns as a table: no more rows than the file declares, whatever its columns contain."""
+    import pyarrow
 
-    To read all columns a batch of rows at a time, all those pieces would be held, and decoded.
-    """
-    count = file.metadata.num_rows
-    is_list = len(columns) == 1 and _is_list(kinds[0])
-    width = kinds[0].list_size if is_list else len(columns)
-    send_shape(count, width, most, send)
-    if is_list:
-        for part, batch in _batches(file, columns, max(1, AT_ONCE // (8 * width + 1))):
-            rows = _rows_of_lists(batch, columns)
-            send({"at": [part]}, np.asarray(rows, dtype=np.float64))
-        return
-    several = max(1, AT_ONCE // (8 * count + 1))
-    for k in range(0, len(columns), several):
-        some = columns[k : k + several]
-        for part, batch in _batches(file, some, ROWS):
-            block = np.empty((batch.num_rows, len(some)))
-            _fill(block, batch, some)
-            send({"at": [part, [k, k + len(some)]]}, block)
+    most, batches = file.metadata.num_rows, []
+    if most == 0:
+        return file.schema_arrow.empty_table()
+    for batch in file.iter_batches(most, columns=columns, use_threads=False):
+        batches.append(batch)
+        if sum(map(len, batches)) > most:
+            raise ValueError(f"it declares {most:,} rows and has more")
+    return pyarrow.Table.from_batches(batches)
 
 
-def _batches(file: Any, columns: list[str], rows: int) -> Iterator[tuple[list[int], Any]]:
-    first = 0
-    # For few columns, threads cost more in copies than they gain in speed.
-    for batch in file.iter_batches(batch_size=rows, columns=columns, use_threads=False):
-        yield [first, first + batch.num_rows], batch
-        first += batch.num_rows
+def _expanded(table: Any, schema: Any, memory: Memory) -> Any:
+    """The table with text in place of dictionaries, if that may take the memory."""
+    from pyarrow import compute, types
+
+    table.validate(full=True)
+    for column in table.columns:
+        if types.is_dictionary(column.type):
+            for chunk in column.chunks:
+                lengths = compute.binary_length(chunk.dictionary)
+                memory.need(compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0)
+    return table if table.schema.equals(schema) else table.cast(schema)
+
+
+def _is_flat(kind: Any) -> bool:
+    """Whether a column contains numbers, text, times or lists of numbers of one length."""
+    from pyarrow import types
+
+    if types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    others = types.is_temporal(kind) or types.is_decimal(kind) or types.is_null(kind)
+    return _is_number(kind) or _is_text(kind) or _is_list(kind) or bool(others)
 
 
 def _columns(schema: Any) -> tuple[list[str], str | None]:
     """The columns of numbers, and the one that names the arms."""
-    from pyarrow import types
-
     try:  # the index that pandas had when it wrote the table; a mere count is not a column
         about = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         index = [name for name in about.get("index_columns", []) if isinstance(name, str)]
@@ -192,7 +187,7 @@ def _columns(schema: Any) -> tuple[list[str], str | None]:
         raise InvalidFeatures("features: pandas' description of the index is damaged.") from None
     text, numbers = [], []
     for field in schema:
-        if field.name in index or types.is_string(field.type) or types.is_large_string(field.type):
+        if field.name in index or _is_text(field.type):
             text.append(field.name)
         elif _is_number(field.type) or _is_list(field.type):
             numbers.append(field.name)
@@ -215,6 +210,12 @@ def _is_number(kind: Any) -> bool:
     from pyarrow import types
 
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind))
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _is_list(kind: Any) -> bool:

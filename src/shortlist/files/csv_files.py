@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from shortlist.advice import command
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
-from shortlist.files.paths import checked_path
+from shortlist.files.paths import checked_path, regular_file
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -48,7 +47,7 @@ def read_lines(
     """
     file = checked_path(file, InvalidFeatures)
     try:
-        raw = io.BytesIO(file.read_bytes() if data is None else data)
+        raw = io.BytesIO(regular_file(file, InvalidFeatures).read_bytes() if data is None else data)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig").read()  # any line ends become \n
     except FileNotFoundError:
         raise InvalidFeatures(f"there is no file {file}: check the path.") from None
@@ -187,7 +186,7 @@ def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "
-        f"none, leave it blank and run {command('fail', 'TRIAL')}."
+        "none, leave it blank, and study.fail(trial) closes it."
     )
 
 

@@ -1,4 +1,4 @@
-"""GCTX and AnnData files, read in the process that reads files; see ``reader_process``.
+"""GCTX and AnnData files by their documented layouts; ``separate_process`` is who calls it.
 
 Only what lies in the file itself is read: links to other places, parts kept in other files and
 virtual datasets are refused.
@@ -7,26 +7,25 @@ virtual datasets are refused.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
-from shortlist.files.reader_process import Send, check_size, send_shape
+from shortlist.files.limits import CELL, NAME, Memory
 
 MATRIX, ROW, COL = "0/DATA/0/matrix", "0/META/ROW", "0/META/COL"
+NUMBERS = "iufb"
 SPARSE = ("csr_matrix", "csc_matrix")
-AT_ONCE = 8 << 20  # bytes of a part that is sent
 
 
 class Stored:
     """An HDF5 file that is open for reading, and how much memory its content may take."""
 
-    def __init__(self, file: Any, source: str, most: int) -> None:
-        self.file, self.source, self.most = file, source, most
+    def __init__(self, file: Any, memory: Memory) -> None:
+        self.file, self.memory, self.source = file, memory, memory.source
 
     def find(self, path: str, start: Any = None) -> Any:
         """A group or dataset by its path, None if there is none."""
@@ -54,8 +53,8 @@ class Stored:
 
     def whole(self, dataset: Any) -> NDArray[Any]:
         """All of a dataset, if it may take the memory."""
-        count = math.prod(map(int, dataset.shape or ()))
-        check_size(max(8, dataset.dtype.itemsize) * count, self.most)
+        count, kind = math.prod(map(int, dataset.shape or ())), dataset.dtype
+        self.memory.need(count * ((CELL if kind.kind in NUMBERS else NAME) + kind.itemsize))
         return np.asarray(dataset[()])
 
     def texts(self, dataset: Any) -> list[str]:
@@ -86,55 +85,50 @@ def _texts(found: NDArray[Any]) -> list[str]:
     return [str(item) for item in found.tolist()]
 
 
-@contextmanager
-def open_hdf5(request: dict[str, Any], most: int) -> Iterator[Stored]:
-    """The file of a request, for reading."""
+def read(
+    path: Path, memory: Memory, samples: list[str] | None
+) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    """What a GCTX or AnnData file says of its genes and samples, and its matrix, samples × genes.
+
+    Of a GCTX file these samples alone, in this order, if they are given.
+    """
     import h5py
 
-    source = request["source"]
     try:
-        file = h5py.File(request["path"], "r")
+        file = h5py.File(path, "r")
     except OSError as error:
         raise InvalidExpression(
-            f"{source}: this is not an HDF5 file, or it is damaged ({error}); unpack it if it is "
-            "compressed, else fetch it again."
+            f"{memory.source}: this is not an HDF5 file, or it is damaged ({error}); unpack it if "
+            "it is compressed, else fetch it again."
         ) from None
     with file:
-        yield Stored(file, source, most)
+        stored = Stored(file, memory)
+        if samples is None and stored.find("0") is None:
+            return _h5ad(stored)
+        return _gctx(stored, samples)
 
 
-def kind(request: dict[str, Any], most: int, _: Send) -> dict[str, Any]:
-    """Tell whether a file is laid out as GCTX is."""
-    with open_hdf5(request, most) as stored:
-        return {"gctx": stored.find("0") is not None}
-
-
-def gctx(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """Answer with the annotation of a GCTX file; send its matrix, samples × genes, by rows."""
-    with open_hdf5(request, most) as stored:
-        source = stored.source
-        needed = f"{ROW}/id", f"{COL}/id", MATRIX
-        for path in reversed(needed):
-            if stored.find(path) is None:
-                what = "matrix" if path == MATRIX else "metadata"
-                raise InvalidExpression(
-                    f"{source}: there is no /{path}; the {what} is missing, and a GCTX file "
-                    "without it cannot be read."
-                )
-        genes, ids = (stored.texts(stored.find(path)) for path in needed[:2])
-        wanted = request["samples"]
-        at = None if wanted is None else _positions(source, ids, wanted)
-        answer = {
-            "genes": {"names": genes, "fields": _fields(stored, ROW, len(genes), None)},
-            "samples": {
-                "names": ids if at is None else [ids[i] for i in at],
-                "fields": _fields(stored, COL, len(ids), at),
-            },
-        }
-        matrix = stored.find(MATRIX)
-        _check_shape(stored, matrix, len(ids), len(genes))
-        _send_dense(stored, matrix, send, at)
-    return answer
+def _gctx(stored: Stored, wanted: list[str] | None) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    needed = f"{ROW}/id", f"{COL}/id", MATRIX
+    for path in reversed(needed):
+        if stored.find(path) is None:
+            what = "matrix" if path == MATRIX else "metadata"
+            raise InvalidExpression(
+                f"{stored.source}: there is no /{path}; the {what} is missing, and a GCTX file "
+                "without it cannot be read."
+            )
+    genes, ids = (stored.texts(stored.find(path)) for path in needed[:2])
+    at = None if wanted is None else _positions(stored.source, ids, wanted)
+    about = {
+        "genes": {"names": genes, "fields": _fields(stored, ROW, len(genes), None)},
+        "samples": {
+            "names": ids if at is None else [ids[i] for i in at],
+            "fields": _fields(stored, COL, len(ids), at),
+        },
+    }
+    matrix = stored.find(MATRIX)
+    _check_shape(stored, matrix, len(ids), len(genes))
+    return about, _dense(stored, matrix, at)
 
 
 def _positions(source: object, ids: list[str], wanted: list[str]) -> list[int]:
@@ -174,24 +168,21 @@ def _check_shape(stored: Stored, matrix: Any, samples: int, genes: int) -> None:
         )
 
 
-def h5ad(request: dict[str, Any], most: int, send: Send) -> dict[str, Any]:
-    """Answer with the obs and var of an AnnData file; send its X by rows."""
-    with open_hdf5(request, most) as stored:
-        for needed in ("X", "obs", "var"):
-            if stored.find(needed) is None:
-                raise InvalidExpression(
-                    f"{stored.source}: there is no /{needed}; expected an AnnData file with X, obs "
-                    "and var."
-                )
-        answer = {"genes": _frame(stored, "var"), "samples": _frame(stored, "obs")}
-        matrix = stored.find("X")
-        send_matrix: Any = _send_dense if hasattr(matrix, "shape") else _send_sparse
-        return {**answer, "turned": send_matrix(stored, matrix, send)}
+def _h5ad(stored: Stored) -> tuple[dict[str, Any], NDArray[np.float64]]:
+    for needed in ("X", "obs", "var"):
+        if stored.find(needed) is None:
+            raise InvalidExpression(
+                f"{stored.source}: there is no /{needed}; expected an AnnData file with X, obs "
+                "and var."
+            )
+    about = {"genes": _frame(stored, "var"), "samples": _frame(stored, "obs")}
+    matrix = stored.find("X")
+    return about, (_dense if hasattr(matrix, "shape") else _sparse)(stored, matrix)
 
 
-def _send_dense(stored: Stored, matrix: Any, send: Send, at: list[int] | None = None) -> bool:
-    """Send a matrix, or these rows of it, some at a time; return that it is not turned."""
-    if matrix.dtype.kind not in "iufb":
+def _dense(stored: Stored, matrix: Any, at: list[int] | None = None) -> NDArray[np.float64]:
+    """A matrix of numbers, or these rows of it."""
+    if matrix.dtype.kind not in NUMBERS:
         raise InvalidExpression(
             f"{stored.source}: {matrix.name} contains {matrix.dtype}, not numbers."
         )
@@ -199,26 +190,18 @@ def _send_dense(stored: Stored, matrix: Any, send: Send, at: list[int] | None = 
         raise InvalidExpression(
             f"{stored.source}: /X has {len(matrix.shape or ())} dimensions; expected 2."
         )
-    rows, width = len(matrix) if at is None else len(at), int(matrix.shape[1])
-    send_shape(rows, width, stored.most, send)
-    # As many rows at once as fit a part, and whole chunks of the file.
-    step = max(1, AT_ONCE // (8 * width + 1))
-    chunk = matrix.chunks[0] if matrix.chunks else 1
-    if chunk * width * 8 <= 16 * AT_ONCE:
-        step = max(1, step // chunk) * chunk
-    for first in range(0, rows, step):
-        last = min(first + step, rows)
-        if at is None:
-            block = matrix[first:last]
-        else:  # HDF5 reads rows in rising order and each once; one asked for twice is sent twice
-            rising, back = np.unique(at[first:last], return_inverse=True)
-            block = matrix[rising, :][back]
-        send({"at": [[first, last]]}, np.asarray(block, dtype=np.float64))
-    return False
+    stored.memory.need_table(len(matrix) if at is None else len(at), int(matrix.shape[1]))
+    if at is None:
+        return np.asarray(matrix.astype(np.float64)[()])
+    # HDF5 reads rows in rising order and each once; one asked for twice is copied.
+    rising, back = np.unique(np.asarray(at, dtype=np.int64), return_inverse=True)
+    return np.asarray(matrix.astype(np.float64)[rising, :][back])
 
 
-def _send_sparse(stored: Stored, group: Any, send: Send) -> bool:
-    """Send a sparse X by rows, or by columns if it is stored so; return whether it is turned."""
+def _sparse(stored: Stored, group: Any) -> NDArray[np.float64]:
+    """A sparse X, filled with zeros."""
+    from scipy import sparse
+
     kind = group.attrs.get("encoding-type")
     if kind not in SPARSE:
         raise InvalidExpression(
@@ -227,43 +210,19 @@ def _send_sparse(stored: Stored, group: Any, send: Send) -> bool:
         )
     try:
         parts = [stored.whole(stored.find(part, group)) for part in ("data", "indices", "indptr")]
-        shape = [int(extent) for extent in group.attrs["shape"]]
-        if len(shape) != 2 or min(shape) < 0:
-            raise ValueError(f"its shape is {shape}")
-        turned = kind == SPARSE[1]
-        rows, width = reversed(shape) if turned else shape
-        data, columns, starts = _checked_parts(parts, rows, width)
+        rows, columns = (int(extent) for extent in group.attrs["shape"])
+        stored.memory.need_table(rows, columns)
+        made = sparse.csr_matrix if kind == SPARSE[0] else sparse.csc_matrix
+        matrix = made(tuple(parts), shape=(rows, columns), dtype=np.float64)
+        # Else an index outside the shape would be written outside the memory.
+        matrix.check_format(full_check=True)
+        return np.asarray(matrix.toarray())
     except (AttributeError, KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InvalidExpression):
+            raise
         raise InvalidExpression(
             f"{stored.source}: /X is damaged ({error}); write it again."
         ) from None
-    send_shape(rows, width, stored.most, send)
-    step = max(1, AT_ONCE // (8 * width + 1))
-    for first in range(0, rows, step):
-        last = min(first + step, rows)
-        block = np.zeros((last - first, width))
-        inside = slice(starts[first], starts[last])
-        of_row = np.repeat(np.arange(last - first), np.diff(starts[first : last + 1]))
-        np.add.at(block, (of_row, columns[inside]), data[inside])  # what stands twice is added
-        send({"at": [[first, last]]}, block)
-    return turned
-
-
-def _checked_parts(
-    parts: list[NDArray[Any]], rows: int, width: int
-) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """The parts of a sparse matrix; an index outside its shape would be read outside the memory."""
-    data, columns, starts = parts
-    if data.dtype.kind not in "iufb" or {columns.dtype.kind, starts.dtype.kind} - {"i", "u"}:
-        raise ValueError("data, indices or indptr contain no numbers")
-    starts, columns = starts.astype(np.int64), columns.astype(np.int64)
-    if starts.shape != (rows + 1,) or data.shape != columns.shape or data.ndim != 1:
-        raise ValueError("the lengths of data, indices and indptr do not fit its shape")
-    if starts[0] != 0 or starts[-1] > len(data) or (np.diff(starts) < 0).any():
-        raise ValueError("indptr does not rise from 0")
-    if len(columns) and not (columns.min() >= 0 and columns.max() < width):
-        raise ValueError("an index is outside its shape")
-    return data.astype(np.float64), columns, starts
 
 
 def _frame(stored: Stored, path: str) -> dict[str, Any]:

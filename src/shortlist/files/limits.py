@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from pathlib import Path
 
 from shortlist.errors import InvalidInput, InvalidSetting
 
@@ -13,7 +12,10 @@ BYTES, SECONDS = "SHORTLIST_MAX_BYTES", "SHORTLIST_MAX_SECONDS"
 DEFAULT_BYTES = 2 << 30
 TIMES = 16  # a large file may take this many times its size, whatever the limit
 DEFAULT_SECONDS = 60.0
+PER_SECOND = 10_000_000  # bytes of a file for which it is given another second
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+CELL = 24  # bytes of a number: 8, and two copies while a table is turned and checked
+NAME = 256  # bytes of a name beside its letters: Python's text, lists of it, an index of pandas
 
 
 def most_bytes(size: int = 0) -> int:
@@ -38,8 +40,16 @@ def most_bytes(size: int = 0) -> int:
     return max(int(float(parts[1]) * UNITS[parts[2].upper()]), TIMES * size)
 
 
-def most_seconds() -> float:
-    """The number of seconds for which the reading of a file may show no progress."""
+def most_seconds(size: int = 0) -> float:
+    """How many seconds the reading of a file of ``size`` bytes may take in a process of its own.
+
+    It is what ``SHORTLIST_MAX_SECONDS`` says, 60 if that is not set, and one more for every 10 MB.
+
+    Examples
+    --------
+    >>> most_seconds(), most_seconds(200_000_000)
+    (60.0, 80.0)
+    """
     text = os.environ.get(SECONDS, "").strip()
     try:
         seconds = float(text) if text else DEFAULT_SECONDS
@@ -47,27 +57,45 @@ def most_seconds() -> float:
         seconds = math.nan
     if not 0 < seconds < 1e6:  # false for NaN too
         raise InvalidSetting(f"{SECONDS} must be a number of seconds above 0, got {text[:40]!r}.")
-    return seconds
+    return seconds + size / PER_SECOND
 
 
-def size_of(path: str | os.PathLike[str]) -> int:
-    """The size of a file, 0 if it has none."""
-    try:
-        return Path(path).stat().st_size
-    except (OSError, ValueError):
-        return 0
+class Memory:
+    """The memory that the content of one file may take; what it declares is counted up.
 
+    Examples
+    --------
+    >>> memory = Memory("large.h5ad", InvalidInput, size=4096)
+    >>> memory.need(10**6)
+    >>> memory.need_table(10**6, 10**6)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: large.h5ad: its content would take 21.8 TB, more than the 2 GB that a file of this size may take. If the file is not damaged, set the environment variable SHORTLIST_MAX_BYTES to a larger number, such as 8G.
+    """
 
-def too_large(
-    source: object, needed: int | None, most: int, error: type[InvalidInput]
-) -> InvalidInput:
-    """The error for a file whose content would take more memory than it may."""
-    many = "more" if needed is None else f"{in_words(needed)}, more"
-    return error(
-        f"{source}: its content would take {many} than the {in_words(most)} that a file of this "
-        f"size may take. If the file is not damaged, set the environment variable {BYTES} to a "
-        "larger number, such as 8G."
-    )
+    def __init__(self, source: object, error: type[InvalidInput], size: int) -> None:
+        self.source, self.error = source, error
+        self.most = most_bytes(size)
+        self._declared = 0
+
+    def need(self, count: int) -> None:
+        """Raise before memory is taken that the file may not take."""
+        self._declared += count
+        if count < 0 or self._declared > self.most:
+            raise self.exceeded(self._declared)
+
+    def need_table(self, rows: int, columns: int) -> None:
+        """Raise unless a table of numbers of this shape may be made."""
+        self.need(CELL * rows * columns + NAME * rows)
+
+    def exceeded(self, needed: int | None = None) -> InvalidInput:
+        """The error for content that would take more memory than it may."""
+        many = "more" if needed is None else f"{in_words(needed)}, more"
+        return self.error(
+            f"{self.source}: its content would take {many} than the {in_words(self.most)} that a "
+            "file of this size may take. If the file is not damaged, set the environment variable "
+            f"{BYTES} to a larger number, such as 8G."
+        )
 
 
 def in_words(count: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from shortlist.errors import InvalidInput
@@ -23,6 +24,30 @@ def checked_path(path: str | os.PathLike[str], error: type[InvalidInput]) -> Pat
     if "\0" in text:
         raise error(f"{printable(text)}: a path cannot contain the character NUL; correct it.")
     return Path(text)
+
+
+def regular_file(path: str | os.PathLike[str], error: type[InvalidInput]) -> Path:
+    """The path of a file that can be read to its end: not a folder, a pipe or a device.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is none.
+
+    Examples
+    --------
+    >>> regular_file("/dev/null", InvalidInput)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: /dev/null is a folder, a pipe or a device, not a file: save its content as a file and name that.
+    """
+    place = checked_path(path, error)
+    if not stat.S_ISREG(place.stat().st_mode):  # a pipe may never end, and nor does /dev/zero
+        raise error(
+            f"{printable(path)} is a folder, a pipe or a device, not a file: save its content as a "
+            "file and name that."
+        )
+    return place
 
 
 def from_home(path: str | os.PathLike[str], error: type[Exception]) -> Path:

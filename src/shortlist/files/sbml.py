@@ -1,4 +1,4 @@
-"""SBML-qual models, read in the process that reads files; see ``reader_process``."""
+"""SBML-qual models, as libSBML reads them."""
 
 from __future__ import annotations
 
@@ -6,16 +6,24 @@ from typing import Any
 from xml.parsers import expat
 
 from shortlist.errors import InvalidNetwork
-from shortlist.files.reader_process import Send
+from shortlist.files.reading import damaged
 
 DEEPEST = 100  # formulas inside each other, as in every other format
 ELEMENTS = 200  # of a file inside each other: a formula of this depth, and what is around it
 
 
-def model(request: dict[str, Any], _most: int, _send: Send) -> dict[str, Any]:
-    """Answer with the species and transitions of a model; formulas are lists, operators first."""
-    name, text = request["name"], request["text"]
-    _check_harmless(name, text)
+def read_model(text: str, name: str) -> dict[str, Any]:
+    """The species and transitions of a model; formulas are lists, operators first."""
+    try:
+        _check_harmless(name, text)
+        return _model(text, name)
+    except (ImportError, InvalidNetwork):
+        raise
+    except Exception as failure:  # a library that meets damaged text may raise anything
+        raise damaged(name, failure, InvalidNetwork) from None
+
+
+def _model(text: str, name: str) -> dict[str, Any]:
     import libsbml
 
     document = libsbml.readSBMLFromString(text)

@@ -10,10 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.advice import advised, setting
-from shortlist.arrays import Reals
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Noise, range_words
+from shortlist.noise.noise import LARGEST, Noise
 from shortlist.noise.spread import Found, Spread
 
 
@@ -133,12 +131,6 @@ class LikeCoins(Bounded):
             )
         self.stated_noise.check(value)
 
-    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
-        """One end of the range or the other."""
-        low, high = np.full((2, len(means)), np.array([self.low, self.high])[:, None])
-        shares = np.clip((means - low) / (high - low), 0.0, 1.0)
-        return "either", np.vstack([shares, low, high])
-
     @property
     def figure(self) -> str:
         """The text for σ in a guarantee."""
@@ -180,8 +172,7 @@ class LikeCoins(Bounded):
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            f"{setting('sigma', 'bounded')} needs the range of the results: "
-            f"{advised('write', 'pass')} {range_words()}."
+            "sigma='bounded' needs the range of the results: give reward_range=(low, high)."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(

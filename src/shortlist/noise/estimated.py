@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.advice import setting
 from shortlist.arrays import Integers, Reals
 from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Noise
@@ -184,7 +183,7 @@ class Estimated(Noise):
             f"arm {varying[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
             f"{varying[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {self.sigma:.4g}."
         )
-        per_arm = setting("sigma", "estimate per arm")
+        per_arm = "sigma='estimate per arm'"
         what_to_do = f"Start a new study with {per_arm}, or with a σ for every arm."
         if own[high] <= self.sigma**2:
             meaning = (
@@ -196,7 +195,7 @@ class Estimated(Noise):
 
     def larger(self, spread: Spread) -> list[str]:
         """A number, or estimates for every arm."""
-        return [*self.larger_number(spread), setting("sigma", "estimate per arm")]
+        return [*self.larger_number(spread), "sigma='estimate per arm'"]
 
 
 class EstimatedPerArm(ByArm, Estimated):

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.advice import setting
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise.noise import Noise, positive
@@ -106,7 +105,7 @@ class ByArm(Noise):
 
     def larger(self, spread: Spread) -> list[str]:
         """To have them estimated."""
-        return [setting("sigma", "estimate per arm")]
+        return ["sigma='estimate per arm'"]
 
 
 class Each(ByArm):

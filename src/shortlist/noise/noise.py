@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from shortlist.advice import advised, setting
 from shortlist.arrays import Integers, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
@@ -76,15 +75,15 @@ class Noise(ABC):
         kind = next((each for each in KINDS.values() if each.recognizes(sigma)), None)
         if reward_range is not None and not (kind is not None and kind.takes_range):
             raise InvalidSetting(
-                f"reward_range can only be used with {setting('sigma', 'bounded')}, got sigma = "
+                f"reward_range can only be used with sigma='bounded', got sigma = "
                 f"{sigma!r}: leave one of them out."
             )
         if sigma is None:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
-                f"guarantee. Give the noise's standard deviation; or {setting('sigma', 'bounded')} "
-                f"with {range_words()} for bounded rewards; or, for normal noise, "
-                f"{setting('sigma', 'estimate')}, or {setting('sigma', 'estimate per arm')} where σ "
+                "guarantee. Give the noise's standard deviation; or sigma='bounded' "
+                "with reward_range=(low, high) for bounded rewards; or, for normal noise, "
+                "sigma='estimate', or sigma='estimate per arm' where σ "
                 "differs from arm to arm."
             )
         if kind is not None:
@@ -153,10 +152,6 @@ class Noise(ABC):
     def relative(self, arms: int) -> Reals:
         """(σ_a/σ)² of every arm: the variance of its noise in units of σ²."""
         return np.ones(arms)
-
-    def simulated(self, means: Reals, deviations: Reals) -> tuple[str, Reals]:
-        """How results with these means are drawn: a reward model by name, and its parameters."""
-        return "gaussian", np.vstack([means, deviations])
 
     # σ from results
 
@@ -291,7 +286,7 @@ class Noise(ABC):
 
     def larger(self, spread: Spread) -> list[str]:
         """Ways to state noise that is larger, for a study to which its results are given."""
-        ways = [setting("sigma", "estimate"), setting("sigma", "estimate per arm")]
+        ways = ["sigma='estimate'", "sigma='estimate per arm'"]
         return [*self.larger_number(spread), *ways]
 
     def larger_number(self, spread: Spread) -> list[str]:
@@ -306,7 +301,7 @@ class Noise(ABC):
             return []
         unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
         larger = f"{math.ceil(sigma / unit) * unit:.3g}"
-        return [advised(f"sigma = {larger}", f"sigma={larger}")]
+        return [f"sigma={larger}"]
 
 
 class ResultModel(Protocol):
@@ -345,8 +340,3 @@ def positive(name: str, value: object) -> float:
     if not (number > 0.0 and math.isfinite(number)):
         raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")
     return number
-
-
-def range_words() -> str:
-    """How the range of the results is given."""
-    return advised("reward_range = [low, high]", "reward_range=(low, high)")

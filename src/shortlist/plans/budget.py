@@ -18,7 +18,7 @@ from shortlist.aim import Budget
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import DECIDED_AT, IS_INITIALIZED, IS_STOPPED, NEXT, TAKE, Steps
+from shortlist.engine.follow import TAKE, Position, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.numerics.linear import solve_lower
@@ -282,36 +282,36 @@ class BudgetEngine(PlanEngine):
         return BudgetProgress(self._first.copy())
 
     def follow(
-        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, position: Position
     ) -> PlanProgress:
-        """Take steps from where ``marks`` stand to the stop or to their end."""
+        """Take steps from ``position`` to the stop or to their end."""
         assert isinstance(now, BudgetProgress)
         unlimited = np.full(len(now.pulls), UNLIMITED, np.int64)
 
         def take(until: int) -> None:
-            given = steps.kinds[:until], steps.arms[:until], steps.values[:until], marks
+            given = steps.kinds[:until], steps.arms[:until], steps.values[:until], position
             updates = UPDATES[posterior.state.layout]
             take_steps(posterior.state, updates, unlimited, now.pulls, now.sums, False, *given)
 
-        if marks[IS_STOPPED]:  # what comes after the stop decides nothing
+        if position.is_stopped[0]:  # what comes after the stop decides nothing
             take(len(steps.kinds))
             return now
-        while not marks[IS_STOPPED]:
-            results = marks[NEXT] + np.flatnonzero(steps.kinds[marks[NEXT] :] == TAKE)
+        while not position.is_stopped[0]:
+            results = position.next[0] + np.flatnonzero(steps.kinds[position.next[0] :] == TAKE)
             # One at a time where the plan is full and its results do not span the features.
             lacking = max(now.spending.end - posterior.observed, 1)
             if len(results) < lacking:
                 take(len(steps.kinds))
                 break
             take(results[lacking - 1] + 1)
-            if not marks[IS_INITIALIZED] and self._spans(posterior):
+            if not position.is_initialized[0] and self._spans(posterior):
                 posterior.refresh()
-                marks[IS_INITIALIZED] = 1
-            if marks[IS_INITIALIZED]:
+                position.is_initialized[0] = 1
+            if position.is_initialized[0]:
                 now.decide(seed)
-                marks[IS_STOPPED] = int(now.spending.spent)
-        if marks[IS_INITIALIZED]:  # what is to be pulled next depends on every result
-            marks[DECIDED_AT] = posterior.observed
+                position.is_stopped[0] = int(now.spending.spent)
+        if position.is_initialized[0]:  # what is to be pulled next depends on every result
+            position.decided_at[0] = posterior.observed
         return now
 
     def _spans(self, posterior: Posterior) -> bool:

@@ -11,17 +11,9 @@ from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup, decision_of
-from shortlist.engine.follow import (
-    DECIDED_AT,
-    IS_IN,
-    IS_INITIALIZED,
-    IS_STOPPED,
-    NEXT,
-    REOPEN,
-    TAKE,
-    Steps,
-)
+from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
+from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
+from shortlist.engine.round import Decision
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (
@@ -36,8 +28,6 @@ from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
 from shortlist.rules.rule import Reward, Rule
 
-DECISIONS = 20  # about how many a study still takes
-PULL = 15.0  # nanoseconds of a simulated pull
 # Arms: with fewer, a decision is a matter of the interpreter. Two threads took 1.03 to 1.8 times as
 # long as one with 4 to 10 arms, and 0.5 to 0.9 times as long with 100.
 ARMS_FOR_THREADS = 64
@@ -56,16 +46,19 @@ class PlanProgress:
         """The m arms that would be answered now."""
         return self.strategy.inside
 
-    @property
-    def pair(self) -> list[int]:
-        """b, c, the arm to pull next, and none queued after it (see ``decision_of``)."""
-        return [int(self.strategy.b), int(self.strategy.c), self.next_arm(), NO_ARM]
-
-    @property
-    def figures(self) -> list[float]:
-        """C, the gap and the statistic."""
-        statistic = float(self.strategy.statistic)
-        return [float(self.strategy.threshold), statistic, statistic]
+    def decision(self, *, stop: bool) -> Decision:
+        """What was decided: the pair, the arm to pull next, and none queued after it."""
+        threshold, statistic = float(self.strategy.threshold), float(self.strategy.statistic)
+        return Decision(
+            stop=stop,
+            arm=self.next_arm(),
+            queued=None,
+            b=int(self.strategy.b),
+            c=int(self.strategy.c),
+            threshold=threshold,
+            gap=statistic,
+            statistic=statistic,
+        )
 
     @property
     def missing(self) -> Integers:
@@ -217,7 +210,7 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
         """The last decision."""
-        return decision_of(now.pair, now.figures, stop=self.stops(now.strategy)), now
+        return now.decision(stop=self.stops(now.strategy)), now
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
@@ -231,7 +224,7 @@ class PlanEngine:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
                     beyond.suppose_pull(arm)
-            decision = decision_of(beyond.pair, beyond.figures, stop=False)
+            decision = beyond.decision(stop=False)
             if not set_aside:
                 return decision
             arm = beyond.next_arm(set_aside)
@@ -240,13 +233,13 @@ class PlanEngine:
         return decide
 
     def follow(
-        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, marks: Integers
+        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, position: Position
     ) -> PlanProgress:
-        """Take steps from where ``marks`` stand to the next stop or to their end."""
-        given = steps.kinds, steps.arms, steps.values, marks
+        """Take steps from ``position`` to the next stop or to their end."""
+        given = steps.kinds, steps.arms, steps.values, position
         state, strategy, layout = posterior.state, now.strategy, posterior.state.layout
         called = OBSERVE[layout], REFRESH[layout]
-        late = bool(marks[IS_STOPPED])  # what comes after a stop decides nothing
+        late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
             results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
@@ -255,17 +248,17 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not marks[IS_INITIALIZED]:
+                if not position.is_initialized[0]:
                     posterior.refresh()
-                    marks[IS_INITIALIZED] = 1
-            marks[NEXT] += 1
-            marks[IS_IN] = 0
+                    position.is_initialized[0] = 1
+            position.next[0] += 1
+            position.is_in[0] = 0
             if self.stops(strategy):
-                marks[IS_STOPPED] = 1
+                position.is_stopped[0] = 1
                 break
         # What is to be pulled next depends on every result.
-        if marks[IS_INITIALIZED] and not (late and marks[IS_STOPPED]):
-            marks[DECIDED_AT] = posterior.observed
+        if position.is_initialized[0] and not (late and position.is_stopped[0]):
+            position.decided_at[0] = posterior.observed
         return now
 
     def replicate(
@@ -274,17 +267,10 @@ class PlanEngine:
         parameters: Reals,
         seeds: NDArray[np.uint64],
         max_samples: int,
-        *,
-        origin: tuple[Posterior, PlanProgress] | None = None,
     ) -> Runs:
-        """One run for each seed, from the first pull or from ``origin`` to the stop."""
-        now, most = self.round(), max_samples
-        if origin is not None:
-            now, most = origin[1], max_samples - origin[0].observed
-        runs = [self._run(now.copy(), reward, parameters, seed, most) for seed in seeds]
+        """One run for each seed, from the first pull to the stop."""
+        runs = [self._run(self.round(), reward, parameters, seed, max_samples) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
-        if origin is not None:
-            pulls, sums = origin[0].pulls + pulls, origin[0].state.sums + sums
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
@@ -317,12 +303,6 @@ class PlanEngine:
                 stopped = self.stops(now.strategy)
         return now.inside, stopped, pulls, sums
 
-    def affordable(self, nanoseconds: float) -> int:
-        """About how many evaluations can be simulated in that time; 0 if decisions take longer."""
-        if isinstance(self._first, CompiledStrategy):
-            return int(nanoseconds / self._first.pull_cost)
-        return max(0, int((nanoseconds - DECISIONS * self._first.cost) / PULL))
-
 
 @compiled(typed=True)
 def take_steps(
@@ -335,7 +315,7 @@ def take_steps(
     kinds: Integers,
     arms: Integers,
     values: Reals,
-    marks: Integers,
+    position: Position,
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
@@ -345,12 +325,12 @@ def take_steps(
     missing = 0
     for a in range(plan.shape[0]):
         missing += plan[a] - pulls[a]
-    while marks[NEXT] < kinds.shape[0]:
-        step = marks[NEXT]
+    while position.next[0] < kinds.shape[0]:
+        step = position.next[0]
         kind = kinds[step]
-        if marks[IS_IN] == 0:
+        if position.is_in[0] == 0:
             if kind == REOPEN:
-                marks[IS_STOPPED] = 0
+                position.is_stopped[0] = 0
             elif kind == TAKE:
                 arm = arms[step]
                 take_in(state, updates, arm, values[step])
@@ -358,11 +338,11 @@ def take_steps(
                     pulls[arm] += 1
                     sums[arm] += values[step]
                     missing -= 1
-                if marks[IS_STOPPED] == 0 and (missing == 0 or certain):
-                    marks[IS_IN] = 1
+                if position.is_stopped[0] == 0 and (missing == 0 or certain):
+                    position.is_in[0] = 1
                     return True
-        marks[NEXT] += 1
-        marks[IS_IN] = 0
+        position.next[0] += 1
+        position.is_in[0] = 0
     return False
 
 

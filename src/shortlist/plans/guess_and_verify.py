@@ -338,7 +338,7 @@ class GuessAndVerify(Strategy):
     """
 
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
-        arms, rank = problem.features.shape
+        arms = len(problem.features)
         left = 1.0 - sum(shares)
         if min(shares, default=1.0) <= 0.0 or left < -1e-9:
             raise InvalidSetting(
@@ -366,8 +366,6 @@ class GuessAndVerify(Strategy):
         self._guess: Fit | None = None
         self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
-        used = rank if rank < arms else 1
-        self.cost = 1e6 + 30.0 * min(arms, ALL_ROWS) * arms * used + 20.0 * arms * used**2
 
     def means(self, problem: ReducedProblem) -> Means:
         """How results become means."""

@@ -37,7 +37,6 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.guess_and_verify import (
-    ALL_ROWS,
     HALF_WIDTH,
     NAMED_SETS,
     PRIOR,
@@ -57,7 +56,6 @@ from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
-MODEL_COST = 5e8  # nanoseconds of a decision with a user's model, a guess
 DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 DEPARTING = 0.5  # of the variance of a gap: with more, plans by the features say too little
 FEW = 0.5  # of the arms: with more dimensions a line says too little, and own averages guess
@@ -441,8 +439,6 @@ class GuidedStrategy(GuessAndVerify):
         self._asks_model = model is not None or self._is_few or past is not None
         self._begins = past is None
         super().__init__(problem)
-        self.cost = 1e6 + 100.0 * min(arms, ALL_ROWS) * arms + 100.0 * arms * rank**2
-        self.cost += MODEL_COST if model is not None else 0.0
         # ρ is that of one result, not of those that happen to come first: then any past will do.
         self._arms = ArmEvidence(np.zeros(arms), np.zeros(arms), 1.0 / problem.noise_of_arms)
         self._named_at = 0  # results so far when sets were last named, for projections only

@@ -25,7 +25,6 @@ from shortlist.engine.algorithm import Need
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Table
 from shortlist.plans.budget import NEAR, Budgeted, BudgetStrategy
-from shortlist.plans.strategy import ReducedProblem
 
 EQUAL = 1e-12  # of the arms' own squares: what rounding may leave of a difference of equal features
 TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
@@ -33,11 +32,6 @@ TIED = 1e-9  # of the largest gain: what rounding may make of equal ones
 
 class PairsInDoubtStrategy(BudgetStrategy):
     """Plans of few pulls, each of the arm that tells most about the pairs in doubt."""
-
-    def __init__(self, problem: ReducedProblem, budget: int) -> None:
-        super().__init__(problem, budget)
-        arms, rank = problem.features.shape
-        self.cost = 1e5 + 1e1 * min(arms, NEAR) ** 2 + 0.3 * arms * rank**2
 
     def _next_plan(self) -> Integers:
         """The pulls that tell most about the pairs, with their doubt as it is before the plan."""

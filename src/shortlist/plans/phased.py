@@ -19,7 +19,6 @@ from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
-from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.initialization import span
 
 FIRST = 4.0  # pulls per dimension in the first phase
@@ -33,12 +32,6 @@ GRID = 1e-6  # weights are rounded to it, so that another machine's rounding giv
 
 class Phased(DifferenceStrategy):
     """Phases of designs for the pairs that are not settled."""
-
-    def __init__(self, problem: ReducedProblem) -> None:
-        super().__init__(problem)
-        arms, rank = problem.features.shape
-        step = arms * arms * rank + arms * rank * rank + rank**3 / 3 + arms * PAIRS
-        self.cost = 3e5 + 20.0 * arms * arms + 20.0 * step
 
     def first_plan(self, basis: Reals) -> Integers:
         """The design of least largest variance."""

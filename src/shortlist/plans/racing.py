@@ -289,9 +289,6 @@ def simulate(
             return True
 
 
-INTERVAL_COST = 250.0  # nanoseconds for one end of an interval
-
-
 class OwnIntervalStrategy(CompiledStrategy):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
@@ -304,8 +301,6 @@ class OwnIntervalStrategy(CompiledStrategy):
         self._problem, self._constants = problem, interval.constants(problem)
         self._epsilon = problem.epsilon
         self._rules = np.array([interval.kind, races, interval.timed, problem.m], np.int64)
-        ends = 1.0 if races else arms / 2.0 if interval.timed else 2.0
-        self.pull_cost = 20.0 + 3.0 * arms + INTERVAL_COST * ends
         self._show(new_table(arms))
 
     def _show(self, now: ArmTable) -> None:

@@ -65,8 +65,6 @@ class Strategy(ABC):
         C of the last decision.
     statistic : float
         An upper bound on how much better c is than b; the search stops when it is at most ε.
-    cost : float
-        About how many nanoseconds a decision takes.
     alone : bool
         Whether the stop compares the arms' own intervals, not differences of two means.
     """
@@ -77,7 +75,6 @@ class Strategy(ABC):
     c: int = NO_ARM
     threshold: float = math.inf
     statistic: float = math.inf
-    cost: float = 1e6
     alone: bool = False
 
     @abstractmethod
@@ -117,10 +114,6 @@ class Strategy(ABC):
 
 class CompiledStrategy(Strategy):
     """A strategy whose decisions are compiled too: a simulated run never leaves machine code."""
-
-    pull_cost: (
-        float  # about how many nanoseconds a simulated pull takes, with its share of decisions
-    )
 
     @abstractmethod
     def run(

@@ -8,7 +8,6 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, DifferenceBounds, DifferenceStrategy
-from shortlist.plans.strategy import ReducedProblem
 
 GROWTH = (
     0.05  # of all pulls from one decision to the next; decisions are free, late ones cost pulls
@@ -17,11 +16,6 @@ GROWTH = (
 
 class Uniform(DifferenceStrategy):
     """Pulls every arm once, then a twentieth more often, and so on."""
-
-    def __init__(self, problem: ReducedProblem) -> None:
-        super().__init__(problem)
-        arms, rank = problem.features.shape
-        self.cost = 1e5 + 20.0 * arms * arms + arms * arms * rank
 
     def first_plan(self, basis: Reals) -> Integers:
         """Every arm once."""

@@ -13,7 +13,6 @@ from shortlist.plot.over_time import mark_stop
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.insight.history import History
     from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
 
@@ -26,7 +25,6 @@ def stopping(
     study: Study,
     *,
     projection: Projection | Literal["study"] | None = "study",
-    history: History | None = None,
     ax: Any = None,
 ) -> Figure:
     """The stopping statistic against ε over the evaluations, with a projection of the stop.
@@ -38,8 +36,6 @@ def stopping(
     projection : Projection, optional
         How many more evaluations are expected: anything with the attributes ``evaluations``,
         ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
-    history : History, optional
-        The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
 
@@ -53,14 +49,14 @@ def stopping(
     >>> bool(ax.lines[0].get_ydata()[-1] == study.statistic)
     True
     """
-    past = study.history() if history is None else history
+    from shortlist.study.insight.history import statistics
+
     _, ax = axes_for(ax, 7)
-    if past.last is None or study.evaluations == 0:
+    known = statistics(study)
+    if not known or study.evaluations == 0:
         return say(ax, nothing_yet(study))
-    known = past.frame.dropna(subset=["statistic"])
-    if study.model.stopped:  # after its stop it does not look
-        known = known[known["evaluation"] <= study.answered_at]
-    times, values = known["evaluation"].to_numpy(), known["statistic"].to_numpy()
+    times = np.array([each.evaluation for each in known])
+    values = np.array([each.statistic for each in known])
     epsilon = study.problem.epsilon
     mark = ".-" if len(times) < MANY else "-"
     ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)

@@ -2,8 +2,8 @@
 
 Rows of G that are not kept are made on demand, in the slot of the least recently used one. Each way to
 keep G (see ``State.layout``) has its own ``refresh``, which computes everything from counts
-and sums, and its own ``observe``, which takes in one evaluation. With a grid of shifts (``climb``) the
-shift rises with λ_min(A), and ln det(I + A/shift) no longer grows with t.
+and sums, and its own ``observe``, which takes in one evaluation. With a grid of shifts the shift rises
+(``raise_shift``) with λ_min(A), and ln det(I + A/shift) no longer grows with t.
 """
 
 from __future__ import annotations
@@ -23,23 +23,11 @@ from shortlist.numerics.records import (
 )
 from shortlist.posterior.passes import absorb, inner, norms, products
 from shortlist.posterior.state import (
-    ASIDE,
     FIRST_REFRESH,
-    LEVEL,
-    LOG_DET,
-    NEXT_CLIMB,
-    NEXT_REFRESH,
-    OBSERVED,
-    PRIOR_LOG_DET,
-    READY,
     REFRESH_EVERY,
-    REFRESHED,
-    REGULARIZATION,
     ROWS,
-    SHIFT,
     STEEPEST,
     STEP,
-    TICK,
     WHOLE,
     State,
 )
@@ -75,7 +63,7 @@ def log_determinant(state: State, scale: float) -> float:
 
 
 @compiled(typed=True)
-def price(level: int) -> float:
+def cost_of_level(level: int) -> float:
     """What level k of a grid of shifts, with its share 1/((k + 1)(k + 2)) of δ, adds to ln det."""
     return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
 
@@ -101,22 +89,22 @@ def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
 
 
 @compiled()
-def excess_of(state: State, arm: int) -> float:
+def excess_of_arm(state: State, arm: int) -> float:
     """Σ (y − ν_a)/n_a over the arm's evaluations since the pilot was set aside."""
     since = state.pulls[arm] - state.pilot[arm]
-    excess = state.sums[arm] - state.pilot_sums[arm] - since * state.prior[arm]
+    excess = state.sums[arm] - state.pilot_sums[arm] - since * state.pilot_means[arm]
     return excess / state.noise[arm]
 
 
 @compiled(typed=True)
 def fit(state: State) -> bool:
     """Factorize V and write θ̂ to ``scratch``, as every refresh begins; False if V is singular."""
-    x, scalars, y = state.features, state.scalars, state.scratch
+    x, y = state.features, state.scratch
     arms, rank = x.shape
-    if not factorize(state, scalars[REGULARIZATION], False):
+    if not factorize(state, state.regularization, False):
         return False
-    if scalars[SHIFT] > 0.0 and state.shifted.shape[0] == 0:
-        scalars[LOG_DET] = log_determinant(state, scalars[SHIFT])
+    if state.shift[0] > 0.0 and not state.keeps_shifted:
+        state.log_det[0] = log_determinant(state, state.shift[0])
     for i in range(rank):
         y[i] = 0.0
     for a in range(arms):
@@ -131,27 +119,26 @@ def fit(state: State) -> bool:
 @compiled(typed=True)
 def renew_shifted(state: State) -> None:
     """Compute the shifted inverse, its ln det and the time of the next refresh, as every refresh ends."""
-    x, scalars, clock = state.features, state.scalars, state.clock
-    shift = scalars[SHIFT]
-    if state.shifted.shape[0] > 0 and shift > 0.0:
+    x, shift = state.features, state.shift[0]
+    if state.keeps_shifted and shift > 0.0:
         factorize(state, shift, True)
         invert(state, state.shifted)
-        scalars[LOG_DET] = log_determinant(state, shift) + price(clock[LEVEL])
-    elif clock[ASIDE] > 0:
+        state.log_det[0] = log_determinant(state, shift) + cost_of_level(state.level[0])
+    elif state.pilot_size[0] > 0:
         factorize(state, 0.0, True)
         invert(state, state.shifted)
-        scalars[LOG_DET] = log_determinant(state, 1.0) - scalars[PRIOR_LOG_DET]
+        state.log_det[0] = log_determinant(state, 1.0) - state.pilot_log_det[0]
         for i in range(x.shape[1]):
-            state.lean[i] = 0.0
+            state.excess[i] = 0.0
         for a in range(x.shape[0]):
-            excess = excess_of(state, a)
+            excess = excess_of_arm(state, a)
             for i in range(x.shape[1]):
-                state.lean[i] += excess * x[a, i]
-    clock[READY] = 1
-    clock[REFRESHED] += 1
-    clock[NEXT_REFRESH] = FIRST_REFRESH
-    while clock[NEXT_REFRESH] <= clock[OBSERVED]:
-        clock[NEXT_REFRESH] += min(clock[NEXT_REFRESH], REFRESH_EVERY)
+                state.excess[i] += excess * x[a, i]
+    state.ready[0] = 1
+    state.refreshes[0] += 1
+    state.next_refresh[0] = FIRST_REFRESH
+    while state.next_refresh[0] <= state.observed[0]:
+        state.next_refresh[0] += min(state.next_refresh[0], REFRESH_EVERY)
 
 
 @compiled(typed=True)
@@ -211,12 +198,12 @@ def start(state: State) -> None:
                 kept.slots[kept.owners[s]] = -1
             kept.owners[s] = -1
             kept.used[s] = 0
-    state.clock[OBSERVED] = state.clock[READY] = state.clock[ASIDE] = 0
-    state.clock[NEXT_CLIMB] = 0
-    while state.clock[LEVEL] > 0:
-        state.clock[LEVEL] -= 1
-        state.scalars[SHIFT] /= STEP
-    state.scalars[LOG_DET] = 0.0
+    state.observed[0] = state.ready[0] = state.pilot_size[0] = 0
+    state.next_level_at[0] = 0
+    while state.level[0] > 0:
+        state.level[0] -= 1
+        state.shift[0] /= STEP
+    state.log_det[0] = 0.0
 
 
 @compiled()
@@ -234,16 +221,16 @@ def count_in(state: State, arm: int, value: float) -> bool:
     """Add one evaluation to the counts and sums; returns whether there are estimates to update."""
     state.pulls[arm] += 1
     state.sums[arm] += value
-    state.clock[OBSERVED] += 1
-    return state.clock[READY] == 1
+    state.observed[0] += 1
+    return state.ready[0] == 1
 
 
 @compiled()
 def is_due(state: State, steep: bool) -> bool:
     """Whether a refresh is due, by the number of evaluations or after a steep one."""
-    if state.clock[OBSERVED] < state.clock[NEXT_REFRESH]:
+    if state.observed[0] < state.next_refresh[0]:
         return steep
-    state.clock[NEXT_REFRESH] += REFRESH_EVERY
+    state.next_refresh[0] += REFRESH_EVERY
     return True
 
 
@@ -264,19 +251,19 @@ def log_of(ratio: float) -> float:
 @compiled()
 def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
     """Update the shifted inverse and its ln det by one evaluation."""
-    scalars, noise = state.scalars, state.noise[arm]
-    if state.shifted.shape[0] > 0:
-        if scalars[SHIFT] > 0.0 or state.clock[ASIDE] > 0:
+    noise, after_pilot = state.noise[arm], state.pilot_size[0] > 0
+    if state.keeps_shifted:
+        if after_pilot or state.shift[0] > 0.0:
             apply(state, arm, state.shifted, state.scratch)
             growth = noise + dot(state.features, arm, state.scratch)
             downdate(state.shifted, state.scratch, growth)
-            scalars[LOG_DET] += log_of(growth / noise)
-        if state.clock[ASIDE] > 0:
-            excess = (value - state.prior[arm]) / noise
-            for k in range(state.lean.shape[0]):
-                state.lean[k] += excess * state.features[arm, k]
-    elif scalars[SHIFT] > 0.0:
-        scalars[LOG_DET] += log_of(growth / noise)
+            state.log_det[0] += log_of(growth / noise)
+        if after_pilot:
+            excess = (value - state.pilot_means[arm]) / noise
+            for k in range(state.excess.shape[0]):
+                state.excess[k] += excess * state.features[arm, k]
+    elif state.shift[0] > 0.0:
+        state.log_det[0] += log_of(growth / noise)
 
 
 @compiled(typed=True)
@@ -404,8 +391,8 @@ def row(state: State, arm: int) -> int:
     slot = state.kept.slots[arm]
     if slot < 0:
         slot = make_row(state, arm)
-    state.clock[TICK] += 1
-    state.kept.used[slot] = state.clock[TICK]
+    state.kept.tick[0] += 1
+    state.kept.used[slot] = state.kept.tick[0]
     return slot
 
 
@@ -414,27 +401,26 @@ SELDOM = 16
 
 
 @compiled(typed=True)
-def climb(state: State, sigma: float, inflation: float) -> float:
+def raise_shift(state: State, sigma: float, inflation: float) -> float:
     """Ln det(I + A/shift), the shift raised to the highest level that narrows the bound.
 
     A level may be used if c = shift/u is at most λ_min(A), u the inflation. A − cI has a Cholesky factor
-    exactly if λ_min(A) > c, and as A only grows it stays so. ``sigma`` is for ``surprise``, which is
-    called in the same place.
+    exactly if λ_min(A) > c, and as A only grows it stays so. ``sigma`` is for
+    ``information_since_pilot``, which is called in the same place.
     """
-    clock, scalars = state.clock, state.scalars
-    if clock[OBSERVED] < clock[NEXT_CLIMB]:
-        return scalars[LOG_DET]
-    clock[NEXT_CLIMB] = clock[OBSERVED] + max(clock[OBSERVED] // SELDOM, 1)
-    level, shift = clock[LEVEL], scalars[SHIFT]
+    if state.observed[0] < state.next_level_at[0]:
+        return state.log_det[0]
+    state.next_level_at[0] = state.observed[0] + max(state.observed[0] // SELDOM, 1)
+    level, shift = state.level[0], state.shift[0]
     while factorize(state, -STEP * shift / inflation, True):
         shift *= STEP
         level += 1
-    if level == clock[LEVEL]:
-        return scalars[LOG_DET]
+    if level == state.level[0]:
+        return state.log_det[0]
     factorize(state, shift, True)
-    log_det = log_determinant(state, shift) + price(level)
-    if log_det < scalars[LOG_DET]:
+    log_det = log_determinant(state, shift) + cost_of_level(level)
+    if log_det < state.log_det[0]:
         invert(state, state.shifted)
-        clock[LEVEL] = level
-        scalars[SHIFT], scalars[LOG_DET] = shift, log_det
-    return scalars[LOG_DET]
+        state.level[0] = level
+        state.shift[0], state.log_det[0] = shift, log_det
+    return state.log_det[0]

@@ -8,8 +8,8 @@ from shortlist.arrays import NO_ARM
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.linear import dot
 from shortlist.numerics.records import Integers, Reals
-from shortlist.posterior.least_squares import excess_of, factorize, log_determinant
-from shortlist.posterior.state import ASIDE, LOG_DET, OBSERVED, PRIOR_LOG_DET, READY, State
+from shortlist.posterior.least_squares import excess_of_arm, factorize, log_determinant
+from shortlist.posterior.state import State
 
 
 @compiled()
@@ -41,26 +41,26 @@ def missing(state: State, wanted: Integers) -> int:
 def set_aside(state: State) -> None:
     """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
     factorize(state, 0.0, True)
-    state.scalars[PRIOR_LOG_DET] = log_determinant(state, 1.0)
+    state.pilot_log_det[0] = log_determinant(state, 1.0)
     for a in range(state.pulls.shape[0]):
         state.pilot[a] = state.pulls[a]
         state.pilot_sums[a] = state.sums[a]
-        state.prior[a] = state.means[a]
-    state.clock[ASIDE] = state.clock[OBSERVED]
-    state.clock[READY] = 0
+        state.pilot_means[a] = state.means[a]
+    state.pilot_size[0] = state.observed[0]
+    state.ready[0] = 0
 
 
 @compiled(typed=True)
-def surprise(state: State, sigma: float, inflation: float) -> float:
+def information_since_pilot(state: State, sigma: float, inflation: float) -> float:
     """Ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ² in the norm of (A⁻¹ + Λ⁻¹)⁻¹, Λ the pilot's A and ν its θ̂.
 
-    The square is ‖b‖²_{A⁻¹} − ‖b‖²_{(Λ + A)⁻¹} with b = A(θ̂ − ν) in ``lean``, of which the first is
-    bᵀ(θ̂ − ν), a sum over arms. ``inflation`` is for ``climb``, which is called in the same place.
+    The square is ‖b‖²_{A⁻¹} − ‖b‖²_{(Λ + A)⁻¹} with b = A(θ̂ − ν) in ``excess``, of which the first is
+    bᵀ(θ̂ − ν), a sum over arms. ``inflation`` is for ``raise_shift``, which is called in the same place.
     """
     total = 0.0
     for a in range(state.pulls.shape[0]):
-        total += excess_of(state, a) * (state.means[a] - state.prior[a])
-    rank = state.lean.shape[0]
+        total += excess_of_arm(state, a) * (state.means[a] - state.pilot_means[a])
+    rank = state.excess.shape[0]
     for i in range(rank):
-        total -= dot(state.shifted, i, state.lean) * state.lean[i]
-    return state.scalars[LOG_DET] + max(total, 0.0) / (sigma * sigma)
+        total -= dot(state.shifted, i, state.excess) * state.excess[i]
+    return state.log_det[0] + max(total, 0.0) / (sigma * sigma)

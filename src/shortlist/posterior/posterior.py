@@ -17,19 +17,8 @@ from shortlist.numerics.blockwise import (
 )
 from shortlist.numerics.records import ABSENT, Integers, Reals
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
-from shortlist.posterior.pilot import set_aside, surprise
-from shortlist.posterior.state import (
-    ASIDE,
-    LEAST_SHARE,
-    LOG_DET,
-    OBSERVED,
-    READY,
-    ROWS,
-    STEEPEST,
-    WHOLE,
-    KeptRows,
-    State,
-)
+from shortlist.posterior.pilot import information_since_pilot, set_aside
+from shortlist.posterior.state import LEAST_SHARE, ROWS, STEEPEST, WHOLE, KeptRows, State
 
 LOST = 1e7  # condition number: from here on, its square leaves too few digits
 LARGEST = 500  # powers of two: the squares of larger numbers are out of range
@@ -187,20 +176,25 @@ class Posterior:
         kept = min(arms, resident)
         layout = WHOLE if kept == arms else ROWS
         tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
-        by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "prior")
+        by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "pilot_means")
+        one = ("observed", "ready", "next_refresh", "refreshes", "log_det", "next_level_at")
         self.state = State.zeros(
             **dict.fromkeys(by_arm, arms),
+            **dict.fromkeys((*one, "pilot_size", "pilot_log_det"), 1),
+            layout=layout,
+            regularization=float(regularization),
+            floor=float(floor),
             features=np.ascontiguousarray(features, dtype=np.float64),
             variances=np.full(arms, np.inf),
             rows=(kept, arms),
-            shifted=(tracked, tracked),
             factor=(rank, rank),
             scratch=rank,
-            lean=rank,
-            scalars=np.array([regularization, shift, 0.0, 0.0, floor]),
-            clock=np.array([0, 0, 0, 0, 0, 0 if levels else -1, 0, 0], np.int64),
+            keeps_shifted=int(tracked > 0),
+            shifted=(tracked, tracked),
+            shift=np.array([shift], np.float64),
+            level=np.array([0 if levels else -1], np.int64),
+            excess=rank,
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
-            layout=layout,
             kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
         )
         if regularization > 0.0:
@@ -224,12 +218,12 @@ class Posterior:
     @property
     def log_det(self) -> float:
         """Ln det(I + A/shift)."""
-        return float(self.state.scalars[LOG_DET])
+        return float(self.state.log_det[0])
 
     @property
     def aside(self) -> int:
         """How many evaluations were set aside as a pilot."""
-        return int(self.state.clock[ASIDE])
+        return int(self.state.pilot_size[0])
 
     @property
     def pilot(self) -> Integers:
@@ -240,19 +234,19 @@ class Posterior:
         """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
         set_aside(self.state)
 
-    def surprise(self, sigma: float) -> float:
+    def information_since_pilot(self, sigma: float) -> float:
         """What the evaluations since the pilot have taught, as twice a logarithm of likelihoods."""
-        return float(surprise(self.state, sigma, 0.0))
+        return float(information_since_pilot(self.state, sigma, 0.0))
 
     @property
     def observed(self) -> int:
         """How many evaluations have been processed."""
-        return int(self.state.clock[OBSERVED])
+        return int(self.state.observed[0])
 
     @property
     def ready(self) -> bool:
         """Whether means and variances are defined."""
-        return bool(self.state.clock[READY])
+        return bool(self.state.ready[0])
 
     def observe(self, arm: int, value: float) -> None:
         """Take in one evaluation."""
@@ -297,7 +291,7 @@ class Posterior:
 def no_rows(arms: int, kept: int, rank: int) -> KeptRows:
     """Empty room for ``kept`` rows of G."""
     slots, owners = np.full(arms, -1, np.int64), np.full(kept, -1, np.int64)
-    return KeptRows.zeros(slots=slots, owners=owners, used=kept, inverse=(rank, rank))
+    return KeptRows.zeros(slots=slots, owners=owners, used=kept, inverse=(rank, rank), tick=1)
 
 
 def keeps_all_rows(arms: int, rank: int) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shortlist.numerics.records import Integer, Integers, Reals, Record, Table
+from shortlist.numerics.records import Integer, Integers, Real, Reals, Record, Table
 
-REGULARIZATION, SHIFT, LOG_DET, PRIOR_LOG_DET, FLOOR = 0, 1, 2, 3, 4
-OBSERVED, NEXT_REFRESH, READY, TICK, ASIDE, LEVEL, NEXT_CLIMB = 0, 1, 2, 3, 4, 5, 6
-REFRESHED = 7
+# Arrays of one number: compiled code changes arrays in place, and cannot change a number.
+OneInteger = Integers
+OneReal = Reals
+
 # How much of G is kept: all of it, or some rows.
 WHOLE, ROWS = 0, 1
 STEP = 4.0  # from one shift of a grid to the next
@@ -25,13 +26,14 @@ class KeptRows(Record):
     """Which rows of G are kept, and the V⁻¹ that others are made from.
 
     ``State.rows[s]`` is the row of arm ``owners[s]``, last used at tick ``used[s]``; ``slots[a]`` is where
-    arm a's row is, or −1. The least recently used row makes room for another.
+    arm a's row is, or −1. The least recently used row makes room for another. ``tick`` counts the uses.
     """
 
     slots: Integers
     owners: Integers
     used: Integers
     inverse: Table
+    tick: OneInteger
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,29 +42,46 @@ class State(Record):
 
     ``layout`` says how much of G is kept: WHOLE, and ``rows`` is G; or ROWS, and ``kept`` says which;
     with WHOLE it is ABSENT.
-    ``shifted`` is (shift·I + A)⁻¹, kept for a shift that is neither zero nor the regularisation. Where a
-    pilot is set aside, its pulls are in it; ``prior`` are its means ν, ``lean`` is Σ x_a (y − ν_a) since.
-    ``scalars[FLOOR]`` is the least ‖x_i − x_j‖² that exceeds rounding errors (see ``LEAST_SHARE``).
     ``noise[a]`` is the variance of arm a's noise in units of σ²: wherever an evaluation of the arm is
-    summed up, it counts 1/noise[a] times.
+    summed up, it counts 1/noise[a] times. ``floor`` is the least ‖x_i − x_j‖² that exceeds rounding errors
+    (see ``LEAST_SHARE``). ``observed`` is the number of evaluations; the estimates are defined once
+    ``ready`` is 1, and computed anew at ``next_refresh`` evaluations; ``refreshes`` counts how often.
+
+    ``log_det`` is ln det(I + A/shift). ``shifted`` is (shift·I + A)⁻¹, where ``keeps_shifted`` is 1: for a
+    shift that is neither zero nor the regularisation. In a grid of shifts it is that of ``level`` (−1:
+    there is no grid), and the next level is tried at ``next_level_at`` evaluations.
+    Of the evaluations, ``pilot_size`` are set aside as a pilot: ``pilot`` of each arm, with the sums
+    ``pilot_sums`` and the means ν in ``pilot_means``. ``excess`` is Σ x_a (y − ν_a)/noise[a] since, and
+    ``shifted`` then contains the pilot's pulls, whose own ln det is ``pilot_log_det``.
     """
 
     layout: Integer
+    regularization: Real
+    floor: Real
     features: Table
+    noise: Reals
     pulls: Integers
     sums: Reals
     means: Reals
     variances: Reals
     rows: Table
-    shifted: Table
+    kept: KeptRows
     factor: Table
     arm_scratch: Reals
     scratch: Reals
+    observed: OneInteger
+    ready: OneInteger
+    next_refresh: OneInteger
+    refreshes: OneInteger
+    keeps_shifted: Integer
+    shifted: Table
+    shift: OneReal
+    log_det: OneReal
+    level: OneInteger
+    next_level_at: OneInteger
+    pilot_size: OneInteger
     pilot: Integers
     pilot_sums: Reals
-    prior: Reals
-    lean: Reals
-    scalars: Reals
-    clock: Integers
-    noise: Reals
-    kept: KeptRows
+    pilot_means: Reals
+    pilot_log_det: OneReal
+    excess: Reals

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.remaining import Projection, remaining
 
 if TYPE_CHECKING:
-    from shortlist.study.insight.health import Finding
+    from shortlist.study.insight.finding import Finding
     from shortlist.study.study import Study
 
 
@@ -27,8 +28,9 @@ class Analysis:
     True
     """
 
-    def __init__(self, study: Study) -> None:
+    def __init__(self, study: Study, say: Callable[[str], str] = str) -> None:
         self.study = study
+        self.say = say  # translates advice for the readers of the page
         self.late = after_stop(study)  # results told after the stop, on which no answer rests
 
     @cached_property

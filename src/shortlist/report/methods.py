@@ -16,8 +16,8 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
-from shortlist.study.insight.health import departure
 from shortlist.study.insight.linearity import LEVEL
+from shortlist.study.insight.linearity_words import departure
 from shortlist.study.view import beyond_first_plan, makes_plans
 
 if TYPE_CHECKING:

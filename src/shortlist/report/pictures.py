@@ -53,7 +53,7 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figur
         yield (
             "Towards the stop",
             study.aim.statistic_words,
-            lambda: plot.stopping(study, projection=analysis.remaining, history=analysis.past),
+            lambda: plot.stopping(study, projection=analysis.remaining),
         )
         yield (
             "Intervals over time",

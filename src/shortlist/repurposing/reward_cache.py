@@ -9,6 +9,7 @@ from pathlib import Path
 
 from shortlist.errors import InvalidSetting
 from shortlist.files.cells import csv_line, unescaped
+from shortlist.files.paths import regular_file
 from shortlist.files.writing import refuse_link
 
 TITLE = "# rewards of the screen"
@@ -58,7 +59,7 @@ class RewardCache:
         self._known[drug, seed] = reward
 
     def _read(self) -> None:
-        whole = self.path.read_bytes()
+        whole = regular_file(self.path, InvalidSetting).read_bytes()
         if self._heading.encode().startswith(whole):  # ended before the first reward
             self.path.unlink()
             return

@@ -16,7 +16,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.advice import advised
 from shortlist.errors import (
     InvalidExpression,
     InvalidFeatures,
@@ -247,12 +246,8 @@ class DrugScreen:
         if self.semantics.unsettled == "error" and not walks.reached.all():
             raise InvalidSetting(
                 f"a walk under {self.drugs[drug]!r} met no fixed point in {most} steps, so it has "
-                "no score: "
-                + advised(
-                    "leave this drug out with --drugs, or use a network in which states settle.",
-                    "look at attractors(network), raise max_steps, or take the last state with "
-                    "Semantics(unsettled='last').",
-                )
+                "no score: leave this drug out, allow more steps, use a network in which states "
+                "settle, or let the last state count (unsettled: 'last')."
             )
         last = walks.states[..., self._places].astype(np.float64)
         norm = np.sqrt(self._wanted.sum() * np.maximum(last.sum(axis=2), 1.0))

@@ -21,18 +21,9 @@ def bernoulli(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
 
 
 @rule("reward")
-def either(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
-    """One of two values; the rows of the parameters are (probability of the second, first, second)."""
-    return parameters[2 if uniform(stream) < parameters[0, arm] else 1, arm]
-
-
-@rule("reward")
 def recorded(arm: int, parameters: np.ndarray, stream: np.ndarray) -> float:
     """One of the arm's recorded rewards, ``parameters[:, arm]``, each as likely."""
     return parameters[int(uniform(stream) * parameters.shape[0]), arm]
-
-
-REWARDS = {each.name: each for each in (gaussian, bernoulli, either, recorded)}
 
 
 def first_rewards(reward: Rule, parameters: np.ndarray, seed: int, arms: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from shortlist.numerics.records import (
     VOID,
     Address,
 )
+from shortlist.rules.pair import ARMS, PAIR
 
 SIGNATURES: dict[str, Any] = {
     # (j, means, variances, row of G for j, σC) → column of B_ij over i, written into the last
@@ -37,8 +38,8 @@ SIGNATURES: dict[str, Any] = {
     "candidates": VOID(INTEGER, REALS, REALS, KEY, INTEGERS, MASK),
     # (J, mth_gaps, outside_gaps, key) → b
     "ambiguous": INTEGER(MASK, REALS, REALS, KEY),
-    # (b, c, row of G for b, row for c, variances, pulls, design, key) → arm
-    "selection": INTEGER(INTEGER, INTEGER, REALS, REALS, REALS, INTEGERS, REALS, KEY),
+    # (pair, arms, key) → arm
+    "selection": INTEGER(PAIR, ARMS, KEY),
     # (B_cb, J, mth_gaps) → the statistic that stops at or below ε
     "stopping": REAL(REAL, MASK, REALS),
     # (t, log det, constants) → C
@@ -51,7 +52,7 @@ ARGUMENTS: dict[str, str] = {
     "indices": "j, means, variances, row_j, width, column",
     "candidates": "m, means, mth_gaps, key, scratch, inside",
     "ambiguous": "inside, mth_gaps, outside_gaps, key",
-    "selection": "b, c, row_b, row_c, variances, pulls, design, key",
+    "selection": "pair, arms, key",
     "stopping": "index, inside, mth_gaps",
     "threshold": "t, log_det, constants",
     "reward": "arm, parameters, stream",
@@ -180,9 +181,9 @@ def rule(
     Examples
     --------
     >>> @rule("selection", needs=())
-    ... def challenger(b, c, row_b, row_c, variances, pulls, design, key):
+    ... def challenger(pair, arms, key):
     ...     "Always pull the challenger."
-    ...     return c
+    ...     return pair.c
     >>> challenger.name, challenger.is_compiled
     ('challenger', True)
     """

@@ -6,95 +6,66 @@ from collections.abc import Callable
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import comes_before
 from shortlist.numerics.random import priority
+from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.rule import rule
 
 
 @rule("selection", needs=(), number=0)
-def largest_variance(
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def largest_variance(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """Argmax of W_t over b_t and c_t: the less certain of the two."""
-    if variances[b] == variances[c]:
+    b, c = pair.b, pair.c
+    if arms.variances[b] == arms.variances[c]:
         return b if priority(key, b) > priority(key, c) else c
-    return b if variances[b] > variances[c] else c
+    return b if arms.variances[b] > arms.variances[c] else c
 
 
 @compiled()
-def reduction(a: int, row_b: Reals, row_c: Reals, variances: Reals, noise: Reals) -> float:
+def reduction(a: int, pair: Pair, arms: Arms) -> float:
     """By how much an evaluation of arm a shrinks the square norm of x_b − x_c (Sherman–Morrison)."""
-    product = row_b[a] - row_c[a]
-    return (product * product) / (noise[a] + variances[a])
+    product = pair.row_b[a] - pair.row_c[a]
+    return (product * product) / (arms.noise[a] + arms.variances[a])
 
 
 @compiled()
-def greedy_by_priority(
-    row_b: Reals, row_c: Reals, variances: Reals, noise: Reals, key: np.uint64
-) -> int:
+def greedy_by_priority(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """The arm of largest reduction; ties by priority."""
     best = 0
     largest = -1.0
-    for a in range(variances.shape[0]):
-        gain = reduction(a, row_b, row_c, variances, noise)
+    for a in range(arms.variances.shape[0]):
+        gain = reduction(a, pair, arms)
         if comes_before(gain, a, largest, best, key):
             best, largest = a, gain
     return best
 
 
 @rule("selection", needs=(), number=1)
-def greedy(
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def greedy(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
-    noise = design  # what is passed where a rule needs no design: (σ_a/σ)² of every arm
     best = 0
     largest = -1.0
-    for a in range(variances.shape[0]):
-        gain = reduction(a, row_b, row_c, variances, noise)
+    for a in range(arms.variances.shape[0]):
+        gain = reduction(a, pair, arms)
         if gain > largest:
             best, largest = a, gain
         elif gain == largest:  # seldom, and only then is the key scattered
-            return greedy_by_priority(row_b, row_c, variances, noise, key)
+            return greedy_by_priority(pair, arms, key)
     return best
 
 
 @rule("selection", needs=("design",), number=2)
-def optimized(
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def optimized(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """Argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
     # Equation (1) of the paper prints argmax; argmin is meant (Xu et al. 2018). ‖w*‖₁ is common.
     best = -1
     smallest = np.inf
-    for a in range(variances.shape[0]):
-        weight = abs(design[a])
+    for a in range(arms.pulls.shape[0]):
+        weight = abs(pair.design[a])
         if weight == 0.0:
             continue
-        ratio = pulls[a] / weight
+        ratio = arms.pulls[a] / weight
         if ratio < smallest:
             best, smallest = a, ratio
         elif ratio == smallest and priority(key, a) > priority(key, best):
@@ -103,36 +74,18 @@ def optimized(
 
 
 @rule("selection", needs=(), traits=("both",), number=3)
-def both(
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def both(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """b_t, and then c_t in the same round (the original LUCB)."""
-    return b
+    return pair.b
 
 
 @rule("selection", needs=("target",), number=4)
-def tracking(
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def tracking(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """Argmin of N_a minus the pulls that the allocation wants of arm a (LinGame)."""
     best = 0
     smallest = np.inf
-    for a in range(variances.shape[0]):
-        ahead = pulls[a] - design[a]
+    for a in range(arms.pulls.shape[0]):
+        ahead = arms.pulls[a] - arms.wanted[a]
         if ahead < smallest:
             best, smallest = a, ahead
         elif ahead == smallest and priority(key, a) > priority(key, best):
@@ -141,27 +94,16 @@ def tracking(
 
 
 @compiled()
-def select(
-    number: int,
-    own: Callable[..., int],
-    b: int,
-    c: int,
-    row_b: Reals,
-    row_c: Reals,
-    variances: Reals,
-    pulls: Integers,
-    design: Reals,
-    key: np.uint64,
-) -> int:
+def select(number: int, own: Callable[..., int], pair: Pair, arms: Arms, key: np.uint64) -> int:
     """a_t by the rule of this number, or by the user's own."""
     if number == 0:
-        return largest_variance(b, c, row_b, row_c, variances, pulls, design, key)
+        return largest_variance(pair, arms, key)
     if number == 1:
-        return greedy(b, c, row_b, row_c, variances, pulls, design, key)
+        return greedy(pair, arms, key)
     if number == 2:
-        return optimized(b, c, row_b, row_c, variances, pulls, design, key)
+        return optimized(pair, arms, key)
     if number == 3:
-        return both(b, c, row_b, row_c, variances, pulls, design, key)
+        return both(pair, arms, key)
     if number == 4:
-        return tracking(b, c, row_b, row_c, variances, pulls, design, key)
-    return own(b, c, row_b, row_c, variances, pulls, design, key)
+        return tracking(pair, arms, key)
+    return own(pair, arms, key)

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from shortlist.advice import advised
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled
@@ -171,12 +170,8 @@ class Threshold:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: "
-                + advised(
-                    'write S = …, or threshold = "self_normalized"',
-                    "pass S=…, or use threshold='self_normalized'",
-                )
-                + ", which needs none."
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: give S=…, or "
+                "use threshold='self_normalized', which needs none."
             )
         if self.needs_S and self.formula_regularization(setting) <= 0.0:
             raise InvalidSetting(
@@ -358,9 +353,7 @@ def _other_theta(setting: ThresholdInputs) -> list[str]:
         return []
     return [
         "S bounds ‖θ‖ for the features, and without their use a bound on the norm of the K means is "
-        "needed ("
-        + advised("list the arms in place of the features", "leave the features out, with arms=…")
-        + ", and give that as S)"
+        "needed (name the arms in place of the features, and give that as S)"
     ]
 
 
@@ -527,12 +520,10 @@ class StrategyThreshold:
 
 
 @compiled()
-def remembered(
+def from_table(
     table: Reals, threshold: Callable[..., float], t: int, log_det: float, constants: Reals
 ) -> float:
-    """C by this threshold; where it depends on t alone, runs share a table of it."""
-    if t >= table.shape[0]:
-        return threshold(t, log_det, constants)
+    """C by a threshold that depends on t alone: runs share a table of it."""
     if table[t] == 0.0:
         table[t] = threshold(t, log_det, constants)
     return table[t]

@@ -7,11 +7,10 @@ result by its trial or its key, a failure or a cancellation by its trial.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from shortlist.advice import in_shell
+from shortlist.advice import CommandLine
 from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
 from shortlist.files.paths import from_here
 from shortlist.problem import whole_number
@@ -30,9 +29,9 @@ TRIES = 5  # to tell what others tell at the same time
 Told = dict[str, list[int]]  # numbers of trials: those "taken" now, and those "known" before
 
 
-def naming(study: Study, *, is_json: bool = False) -> AbstractContextManager[None]:
-    """Within it, advice is given as commands about this study: pages are not read in Python."""
-    return in_shell(from_here(study.storage) or "STUDY", study.name, is_json=is_json)
+def command_line(study: Study, *, is_json: bool = False) -> CommandLine:
+    """What translates advice into commands about this study: pages are not read in Python."""
+    return CommandLine(from_here(study.storage) or "STUDY", study.name, is_json)
 
 
 def state(study: Study) -> dict[str, Any]:

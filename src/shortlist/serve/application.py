@@ -24,6 +24,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
+from shortlist.advice import translated
 from shortlist.errors import (
     BudgetSpent,
     InvalidInput,
@@ -149,12 +150,8 @@ class _Served:
         self._thread.shutdown()
         self._study.close()
 
-    async def _do(self, act: Callable[[Study], Result], *, is_json: bool = False) -> Result:
-        def named(study: Study) -> Result:
-            with actions.naming(study, is_json=is_json):
-                return act(study)
-
-        return await asyncio.get_running_loop().run_in_executor(self._thread, named, self._study)
+    async def _do(self, act: Callable[[Study], Result]) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, act, self._study)
 
     # JSON
 
@@ -166,8 +163,9 @@ class _Served:
     async def act(self, action: Action, request: Request) -> Response:
         """Ask, tell, fail, cancel or verify."""
         given = _read_json(await request.body())
-        done = await self._do(lambda study: action(study, given), is_json=True)
-        return JSONResponse(plain(done))
+        done = await self._do(lambda study: action(study, given))
+        here = actions.command_line(self._study, is_json=True)
+        return JSONResponse(translated(plain(done), here))
 
     # The page
 
@@ -238,7 +236,8 @@ class _Served:
             told, results = await self._do(read)
         except ToldBefore as error:
             self._keep(sent, [])
-            page = pages.told_before(self._study, sent, error if again else error.found)
+            words = actions.command_line(self._study)(str(error) if again else error.found)
+            page = pages.told_before(self._study, sent, words)
             return HTMLResponse(page, CONFLICT)
         self._keep(sent, results)
         return HTMLResponse(pages.preview(self._study, sent, told))
@@ -305,7 +304,9 @@ class _Served:
                 words = f"there is no {request.method} {request.url.path[:100]}: {OFFERED}"
         else:
             code = next(code for kind, code in STATUS if isinstance(error, kind))
-            words, headers = str(error), None
+            is_json = request.url.path.startswith(f"{API}/")
+            here = actions.command_line(self._study, is_json=is_json)
+            words, headers = here(str(error)), None
         if request.url.path.startswith(f"{API}/"):
             reply = {"error": words, "kind": type(error).__name__}
             return JSONResponse(reply, code, headers)

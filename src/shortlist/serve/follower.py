@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from shortlist.advice import translated
 from shortlist.errors import ShortlistError
 from shortlist.printable import plain
 from shortlist.report.analysis import Analysis
-from shortlist.serve.actions import naming
+from shortlist.serve.actions import command_line
 from shortlist.serve.pages import live
-from shortlist.serve.statistic_chart import StatisticHistory
 from shortlist.study.insight.summary import status_report
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
-        self._statistics = StatisticHistory()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
         self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
@@ -106,11 +105,12 @@ class Follower:
             study.refresh()
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
-            with naming(study):
-                analysis = Analysis(study)
-                html = live(analysis, self._statistics)
-                status = status_report(study, analysis.remaining, analysis.findings)
-            return Snapshot(study.changes, html, plain(status))  # NaN is not valid JSON
+            here = command_line(study)
+            analysis = Analysis(study, here)
+            html = live(analysis)
+            status = status_report(study, analysis.remaining, analysis.findings)
+            shown = translated(plain(status), here)  # NaN is not valid JSON
+            return Snapshot(study.changes, html, shown)
         finally:
             now = time.monotonic()
             wanted = max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))

@@ -21,7 +21,7 @@ from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import HtmlTable, decimals, number
 from shortlist.serve.actions import MOST_TRIALS, unasked_results
-from shortlist.serve.statistic_chart import StatisticHistory, statistic_chart
+from shortlist.serve.statistic_chart import statistic_chart
 from shortlist.study.answer import best_first
 from shortlist.study.insight.summary import study_words, trial_numbers
 from shortlist.study.verification import cannot_verify
@@ -37,7 +37,7 @@ PREVIEWED = 500  # lines of a plate
 BAR = 200.0  # the width of an interval's box
 
 
-def live(analysis: Analysis, statistics: StatisticHistory) -> str:
+def live(analysis: Analysis) -> str:
     """What of a page changes with its study: the body without the forms.
 
     Examples
@@ -45,7 +45,7 @@ def live(analysis: Analysis, statistics: StatisticHistory) -> str:
     >>> from shortlist import Study
     >>> study = Study(arms=["<script>", "b"], m=1, sigma=0.5, seed=0)
     >>> _ = study.ask()
-    >>> "<script>" in live(Analysis(study), StatisticHistory())
+    >>> "<script>" in live(Analysis(study))
     False
     """
     study = analysis.study
@@ -57,11 +57,11 @@ def live(analysis: Analysis, statistics: StatisticHistory) -> str:
         analysis=analysis,
         title=plain(study.name),
         state=state(study),
-        words=study_words(study),
+        words=analysis.say(study_words(study)),
         arms=_arms(study),
         intervals=intervals(study),
         verifiable=study.done and not cannot_verify(study),
-        chart=statistic_chart(analysis, statistics.points(analysis)),
+        chart=statistic_chart(analysis),
         number=plain_number,
         progress=[row for row in progress(analysis) if row[0] != "Told after the stop"],
         findings=sorted(analysis.findings, key=lambda finding: LEVELS.index(finding.level)),

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shortlist.plot.figure import number
+from shortlist.study.insight.history import statistics
 
 if TYPE_CHECKING:
     from shortlist.report.analysis import Analysis
 
 WIDTH, HEIGHT, MARGIN = 1000.0, 300.0, 12.0  # of the box; the page stretches it
 POINTS = 400  # of the line
-FEW, PART = 50, 0.1  # results, and a part of all: if more are new, those in between are looked up
 FAR = 1.5  # times what is told: so much of a projection's range is drawn
 FARTHEST = 9.0  # and so far its beginning and the guess, beyond which only the way there is drawn
 
@@ -38,52 +37,24 @@ class StatisticChart:
     top: str  # the statistic at the upper edge
 
 
-class StatisticHistory:
-    """The statistic of a study at the evaluations at which it was looked at.
-
-    What it was before is made by taking every result in again, which takes long: that is done only
-    where many are new.
-    """
-
-    def __init__(self) -> None:
-        self._points: list[tuple[int, float]] = []
-
-    def points(self, analysis: Analysis) -> list[tuple[int, float]]:
-        """Evaluations, and the statistic after them, up to now or to the stop."""
-        study, known = analysis.study, self._points
-        if study.statistic is None:
-            known.clear()
-            return known
-        now = study.answered_at if study.model.stopped else study.evaluations
-        behind = now - known[-1][0] if known else now
-        if behind < 0 or behind > max(FEW, PART * now):
-            frame = analysis.past.frame.dropna(subset=["statistic"])
-            frame = frame[frame["evaluation"] <= now]
-            known[:] = zip(frame["evaluation"].tolist(), frame["statistic"].tolist(), strict=True)
-        elif behind:
-            known.append((now, study.statistic))
-        return known
-
-
-def statistic_chart(
-    analysis: Analysis, points: Sequence[tuple[int, float]]
-) -> StatisticChart | None:
-    """The chart of the statistic through these points; None before the stop is looked for.
+def statistic_chart(analysis: Analysis) -> StatisticChart | None:
+    """The chart of the statistic so far; None before the stop is looked for.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> from shortlist.report.analysis import Analysis
-    >>> study, known = Study(np.eye(3), m=1, sigma=0.1, seed=1), StatisticHistory()
-    >>> statistic_chart(Analysis(study), known.points(Analysis(study))) is None
+    >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> statistic_chart(Analysis(study)) is None
     True
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
-    >>> statistic_chart(Analysis(study), known.points(Analysis(study))).last == f"{study.evaluations}"
+    >>> statistic_chart(Analysis(study)).last == f"{study.evaluations}"
     True
     """
+    study = analysis.study
+    points = [(each.evaluation, each.statistic) for each in statistics(study)]
     if not points:
         return None
-    study = analysis.study
     places = np.unique(np.linspace(0, len(points) - 1, min(len(points), POINTS)).astype(int))
     times, values = np.array(points, float)[places].T
     epsilon, now = study.problem.epsilon, float(times[-1])

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
-from shortlist.advice import command
 from shortlist.errors import TrialClosed
 from shortlist.study.insight.summary import trial_numbers
 
@@ -55,8 +54,8 @@ def check_open(trial: Trial, wanted: str, outcome: str = UNCHANGED) -> None:
         return
     stored = ""
     if trial.value is not None:
-        line = command("correct", f"{trial.number} --value X --reason TEXT")
-        stored = f" ({trial.value!r} is stored; {line} corrects a wrong one)"
+        right = f"study.correct({trial.number}, value, reason=…)"
+        stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     raise TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "
         f"{outcome}."

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.advice import advised
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.engine.algorithm import OWN, Algorithm
@@ -178,37 +177,30 @@ class Definition:
         elif settings.get("model") is not None:
             raise InvalidSetting(
                 f"the study {name!r} was run with a model of your own ({settings['model']}), and storage "
-                f"keeps its name, never code: {_passed_again('model')}."
+                f"keeps its name, never code: {_passed_again('model', 'model')}."
             )
         elif OWN in settings.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "
-                f"keeps names, never code: {_passed_again('algorithm')}."
+                f"keeps names, never code: {_passed_again('algorithm', 'algorithm')}."
             )
         else:
             chosen = _algorithm(stored)
         if threshold == OWN:
             raise InvalidSetting(
                 f"the study {name!r} was run with a threshold of your own, and storage keeps names, "
-                "never code: "
-                + advised(
-                    "it cannot be opened by a command.",
-                    "make it part of a GIFA(…, threshold=…), and pass that as algorithm=.",
-                )
+                f"never code: {_passed_again('threshold as part of a GIFA', 'algorithm')}."
             )
         return chosen, threshold
 
 
 def _unless(what: str) -> str:
-    """What to do in Python; commands name the file to change."""
-    call = f" Give another name=, or the {what} (Study.load(storage, name) opens it as it is)."
-    return advised("", call)
+    return f" Give another name, or the {what}; or open it as it is by Study.load(storage, name)."
 
 
-def _passed_again(what: str) -> str:
-    return advised(
-        f"only a Python program that has this {what} can open it",
-        f"pass the same {what}= to Study.load",
+def _passed_again(what: str, argument: str) -> str:
+    return (
+        f"only a program that has this {what} can open it, with Study.load(storage, {argument}=…)"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from shortlist.advice import advised, command
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count, on_one_line
 from shortlist.study.budget import no_room
@@ -28,10 +27,9 @@ def failing_arms(study: View) -> str:
 
 def remedy() -> str:
     """What to do about an arm that is set aside."""
-    tell = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
     return (
-        f"Repair the evaluation and tell a result of the arm ({tell}): then it is asked for again. "
-        "If it cannot be repaired, begin a study without that arm."
+        "Repair the evaluation and tell a result of the arm (study.tell(arm=…, value=…)): then it is "
+        "asked for again. If it cannot be repaired, begin a study without that arm."
     )
 
 

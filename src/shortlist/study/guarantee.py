@@ -12,10 +12,9 @@ from shortlist.guarantee import Assumption, Condition, Guarantee
 from shortlist.printable import count, quoted
 from shortlist.study.budget import error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
-from shortlist.study.insight.health import (
+from shortlist.study.insight.health import doubts, examine
+from shortlist.study.insight.linearity_words import (
     departure,
-    doubts,
-    examine,
     is_linearity_tested,
     is_linearity_untested,
     passed,

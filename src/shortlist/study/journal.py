@@ -24,7 +24,6 @@ from typing import Any, Literal, NamedTuple, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.advice import advised, command
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import LOOK, REOPEN, TAKE, VERIFY, Steps
@@ -347,12 +346,10 @@ class Ledger:
         if trial.state != "pending":
             remedy = ""
             if trial.state == "told":
-                right = advised(
-                    command("correct", f"{trial.number} --value X --reason TEXT"),
-                    "Pass if_told='ignore' to import the same results twice; "
-                    "study.correct(trial, value, reason=…)",
+                remedy = (
+                    " Pass if_told='ignore' to import the same results twice; "
+                    f"study.correct({trial.number}, value, reason=…) corrects a wrong result."
                 )
-                remedy = f" {right} corrects a wrong result."
             raise TrialClosed(
                 f"trial {trial.number} ({trial.name!r}) is {trial.state}, not pending.{remedy}"
             )
@@ -661,10 +658,9 @@ class Ledger:
         ):
             raise UnknownTrial(f"expected a Trial or the number of one, got {trial!r}.")
         if not 0 <= int(number) < len(self.trials):
-            unasked = advised(command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)")
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far. "
-                f"Use {unasked} for unrequested data."
+                "Use study.tell(arm=…, value=…) for unrequested data."
             )
         own = self.trials[int(number)]
         if (
@@ -1054,10 +1050,7 @@ class Journal:
                     added.append(known)
                     continue
                 if known is not None:
-                    right = advised(
-                        command("correct", f"{known.number} --value={value!r} --reason TEXT"),
-                        f"study.correct({known.number}, {value!r}, reason=…)",
-                    )
+                    right = f"study.correct({known.number}, {value!r}, reason=…)"
                     raise TrialClosed(
                         f"the key {key!r} was told before as trial {known.number} "
                         f"({known.value!r} for arm {known.name!r}), but now comes with {value!r} "
@@ -1238,10 +1231,7 @@ class Journal:
                         "Tell it."
                         if found.state == "pending"
                         else "A result without a trial is told by its arm: "
-                        + advised(
-                            command("tell", "--arm NAME --value X"), "study.tell(arm=…, value=…)"
-                        )
-                        + "."
+                        "study.tell(arm=…, value=…)."
                     )
                 )
             if found.value != value:

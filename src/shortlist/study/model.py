@@ -15,25 +15,11 @@ import pandas as pd
 
 from shortlist.arrays import Integers
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.contract import Decision, decision_of
-from shortlist.engine.follow import (
-    DECIDED_AT,
-    IS_IN,
-    IS_INITIALIZED,
-    IS_STOPPED,
-    NEXT,
-    TAKE,
-    VERIFY,
-    Steps,
-    fresh_marks,
-)
+from shortlist.engine.follow import TAKE, VERIFY, Position, Steps
+from shortlist.engine.round import Decision
 from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
-from shortlist.posterior.state import FLOOR
 from shortlist.study.answer import EVERY, arm_table
-
-# What a round decided, as ``decision_of`` reads it: arms, numbers, whether to stop.
-Decided = tuple[list[int], list[float], bool]
 
 
 class Model:
@@ -52,29 +38,27 @@ class Model:
         self.bound = self.first_bound = bound  # the first one until the answer is verified
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
-        self.decided: Decided | None = None  # in the last round; None before the first
+        # What to evaluate next and why, or why to stop; None before the first round.
+        self.decision: Decision | None = None
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self.verified_from = 0  # after how many results the verification began, if it did
         self._minimizes = bound.problem.minimizes
         self._awaits_sigma = bound.problem.noise.awaits_estimate
-        self._marks = fresh_marks()
+        self._position = Position.start()
         self._digest: str | None = None
         self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
 
     @property
-    def decision(self) -> Decision | None:
-        """What to evaluate next and why, or why to stop; None before the first round."""
-        if self.decided is None:
-            return None
-        pair, figures, stop = self.decided
-        return decision_of(pair, figures, stop=stop)
+    def decided_at(self) -> int:
+        """After how many results the last round was decided; -1 before the first."""
+        return int(self._position.decided_at[0])
 
     @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
-        if self.decided is None or not self.bound.engine.setup.has_pilot:
-            return self.decided is not None
+        if self.decision is None or not self.bound.engine.setup.has_pilot:
+            return self.decision is not None
         return self.initialized and self.posterior.aside > 0
 
     @property
@@ -105,28 +89,21 @@ class Model:
         self.bound = Guided().bind(self.first_bound.problem, past=past)
         self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()
-        self.decided = self.round.pair, self.round.figures, False
+        self.decision = self.round.decision(stop=False)
         self.stopped = False
-        self._marks[IS_STOPPED] = 0
-        self._marks[DECIDED_AT] = self.posterior.observed
+        self._position.is_stopped[0] = 0
+        self._position.decided_at[0] = self.posterior.observed
 
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
-        marks, engine = self._marks, self.bound.engine
-        marks[NEXT] = marks[IS_IN] = 0
-        standing, count = marks.tolist(), len(steps.kinds)
-        while standing[NEXT] < count:
-            decided_at = standing[DECIDED_AT]
-            self.round = engine.follow(self.posterior, self.round, self.seed, steps, marks)
-            standing = marks.tolist()  # numbers of Python's own are read sooner
-            self.initialized, self.stopped = (
-                standing[IS_INITIALIZED] == 1,
-                standing[IS_STOPPED] == 1,
-            )
-            if standing[DECIDED_AT] != decided_at:
-                pair, figures = self.round.pair, self.round.figures
-                if isinstance(pair, np.ndarray):
-                    pair, figures = pair.tolist(), figures.tolist()
-                self.decided = pair, figures, self.stopped
+        position, engine = self._position, self.bound.engine
+        position.next[0] = position.is_in[0] = 0
+        while position.next[0] < len(steps.kinds):
+            decided_at = int(position.decided_at[0])
+            self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)
+            self.initialized = bool(position.is_initialized[0])
+            self.stopped = bool(position.is_stopped[0])
+            if position.decided_at[0] != decided_at:
+                self.decision = self.round.decision(stop=self.stopped)
                 if self.stopped:
                     self._at_stop = self._table_now(EVERY)
                     at_stop()
@@ -138,7 +115,7 @@ class Model:
         return self._table_now(arms)
 
     def _table_now(self, arms: Integers | slice) -> pd.DataFrame:
-        now = None if self.decided is None else self.round
+        now = None if self.decision is None else self.round
         C = self.bound.engine.threshold(self.posterior, now) if self.looks else math.nan
         return arm_table(self.bound, self.posterior, C, now, arms)
 
@@ -160,8 +137,8 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            learnt = state.scalars[:FLOOR]  # the floor does not depend on the results
-            for array in (state.pulls, state.sums, state.means, state.variances, learnt):
+            numbers = state.shift, state.log_det, state.pilot_log_det
+            for array in (state.pulls, state.sums, state.means, state.variances, *numbers):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.advice import command, option, shell_word
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
@@ -108,8 +107,8 @@ def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing; or arm and "
                 "value, for results that nobody asked for. "
-                f"{command('ask', '--out plate.csv')} writes such a file; if a spreadsheet shows it "
-                "in one column, add --semicolons."
+                "study.ask(n) writes such a file; if a spreadsheet shows it in one column, add "
+                "--semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
     seen: dict[int | None, int] = {}
@@ -170,29 +169,59 @@ def match(
 ) -> PlateResults:
     """The results of a file for a study; the first line that does not fit is an error.
 
-    The rows of a file that another study exported, and of one that names arms and values only, are
-    data that nobody asked for. What was told before is known; where it differs, or where the file
-    repeats one of another name, that is an error (``ToldBefore``).
+    A row is known by its key: the number of its trial, or, where the file names arms and values
+    only or was exported by another study, a key of the row. What was told before under its key is
+    known; where it differs, that is an error (``ToldBefore``), and so is a file that repeats one
+    of another name.
 
-    If the file was ``measured_again``, all this is new: it is told as data that nobody asked for,
-    under keys that say so, and counts once however often the file is told. The trials in it that
-    are open are then ``left`` as they are.
+    If the file was ``measured_again``, all of it that was told before is told once more, as data
+    that nobody asked for, under keys that say so: it counts once however often the file is told.
+    The trials in it that are open are then ``left`` as they are.
     """
-    mark = study.mark
     filled = [row for row in rows if row.value]
     numbers = read_numbers(
         [row.value for row in filled], lambda k: f"{file}, line {filled[k].line}"
     )
     values = dict(zip(filled, numbers, strict=True))
-    keyed = study.keyed
+    for row, value in values.items():
+        try:
+            study.bound.noise.check(value)
+        except InvalidInput as error:
+            raise InvalidInput(f"{file}, line {row.line}: {error}") from None
     matched = PlateResults([], [], [], [], [])
-    if any(row.trial is None or row.state for row in rows) and not _is_own(rows, values, study):
-        _match_unasked(file, values, study, keyed, measured_again, matched)
+    if _has_trials_of(study, file, rows):
+        _match_trials(file, rows, values, study, measured_again, matched)
+    else:
+        _match_unasked(file, values, study, measured_again, matched)
         if not measured_again:
             _check_not_a_copy(file, study, matched)
-        return matched
-    by_number = dict(enumerate(study.trials))
-    some_differ = _some_differ((by_number.get(row.trial or 0), values[row]) for row in filled)
+    return matched
+
+
+def _has_trials_of(study: Study, file: Path, rows: list[PlateRow]) -> bool:
+    """Whether the numbers in a file are those of this study's trials."""
+    if any(row.trial is None for row in rows):
+        return False
+    if not any(row.state for row in rows):
+        return True
+    if not any(row.study for row in rows):
+        raise InvalidInput(
+            f"{file} has the column state of an exported file, but not the column study, which "
+            "says whose trials these are: export it again, and keep that column."
+        )
+    return any(_is_same(row.study, study.mark) for row in rows)
+
+
+def _match_trials(
+    file: Path,
+    rows: list[PlateRow],
+    values: dict[PlateRow, float],
+    study: Study,
+    measured_again: bool,
+    matched: PlateResults,
+) -> None:
+    """Add rows with numbers of trials of this study."""
+    mark = study.mark
     # In the order of asking, whatever order the lines are in.
     for row in sorted(rows, key=lambda row: row.trial or 0):
         assert row.trial is not None
@@ -218,17 +247,16 @@ def match(
                 matched.blank.append(row.trial)
             continue
         value = values[row]
-        _check_value(where, value, study)
         key = f"{file.name[-LONGEST_NAME:]}, trial {row.trial}{AGAIN}"
-        again = keyed.get(key)
+        again = study.keyed.get(key)
         if trial.state == "pending":
             if measured_again:
                 matched.left.append(row.trial)
             else:
                 matched.results.append((row.trial, value))
-        elif again is not None and again.arm == trial.arm and again.was_told(value):
+        elif again is not None and again.was_told(value):
             matched.known.append(again.number)
-        elif measured_again and not (some_differ and trial.was_told(value)):
+        elif measured_again:
             if again is not None:
                 raise _differs(where, again, row, value, measured_again)
             matched.unasked.append((trial.arm, value, key))
@@ -236,99 +264,55 @@ def match(
             matched.known.append(row.trial)
         else:
             raise _closed(where, trial, value)
-    return matched
-
-
-def _some_differ(rows: Iterable[tuple[Trial | None, float]]) -> bool:
-    """Whether a file has other values than were told before: then only those were measured again."""
-    return any(
-        trial is not None and trial.state != "pending" and not trial.was_told(value)
-        for trial, value in rows
-    )
-
-
-def _check_value(where: str, value: float, study: Study) -> None:
-    try:
-        study.bound.noise.check(value)
-    except InvalidInput as error:
-        raise InvalidInput(f"{where}: {error}") from None
-
-
-def _is_own(rows: list[PlateRow], values: dict[PlateRow, float], study: Study) -> bool:
-    """Whether a study exported this file itself; one without a mark must have its very results."""
-    if any(row.study for row in rows):
-        return any(_is_same(row.study, study.mark) for row in rows if row.study)
-
-    def is_ours(row: PlateRow) -> bool:
-        if row.trial is None or row.trial >= len(study.trials):
-            return False
-        trial = study.trials[row.trial]
-        same = row.state != "told" or (row in values and trial.was_told(values[row]))
-        return _is_same(row.arm, trial.name) and same
-
-    return all(map(is_ours, rows))
 
 
 def _match_unasked(
     file: Path,
     values: dict[PlateRow, float],
     study: Study,
-    keyed: Mapping[str, Trial],
     measured_again: bool,
     matched: PlateResults,
 ) -> None:
-    """Add rows without a trial of this study: those told before by their keys are known."""
+    """Add rows without a trial of this study."""
     from shortlist.study.journal import key_of_trial
 
     arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
-    plain_keys = {
-        row: row.key or key_of_trial(row.study or file.name, row.trial or 0) for row in values
-    }
-    some_differ = _some_differ((keyed.get(plain_keys[row]), value) for row, value in values.items())
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
         if arm is None:
             raise InvalidInput(
                 f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} "
-                f"{command('export', '--table')} lists them."
+                "study.table() lists them."
             )
-        _check_value(where, value, study)
-        plain = plain_keys[row]
-        key = f"{plain}{AGAIN}"
-        told = keyed.get(plain)
-        if told is not None and told.arm != arm:
-            raise _moved(where, told, row)
-        for each in (key,) if measured_again and not some_differ else (key, plain):
-            known = keyed.get(each)
-            if known is not None and known.arm == arm and known.was_told(value):
-                matched.known.append(known.number)
-                break
+        first = row.key or key_of_trial(row.study, row.trial or 0)
+        again = f"{first}{AGAIN}"
+        known = [study.keyed[key] for key in (first, again) if key in study.keyed]
+        for trial in known:
+            if trial.arm != arm:
+                raise _moved(where, trial, row)
+        if measured_again:
+            known = [study.keyed[again]] if again in study.keyed else []
+        same = [trial.number for trial in known if trial.was_told(value)]
+        if same:
+            matched.known.append(same[-1])
+        elif known:
+            raise _differs(where, known[0], row, value, measured_again)
         else:
-            known = keyed.get(key if measured_again else plain)
-            if known is not None:
-                raise _differs(where, known, row, value, measured_again)
-            matched.unasked.append((arm, value, key if measured_again else plain))
+            matched.unasked.append((arm, value, again if measured_again else first))
 
 
 def _differs(
     where: str, known: Trial, row: PlateRow, value: float, measured_again: bool
 ) -> ToldBefore:
-    if not measured_again:
-        again = f"add {option('measured-again')}"
-    elif row.own_key:
-        again = "give the row another key"
-    elif row.study and row.state:  # known by the trial of the study that exported it
-        one = f"--arm {shell_word(known.name)} --value={value!r}"
-        again = f"{command('tell', one)} tells it"
-    else:
-        again = "put it in a file of another name"
+    one = f"study.tell(arm={known.name!r}, value={value!r})"
+    whole = "" if measured_again else " If the whole file was, add measured_again=True."
     place = "needs a key of its own" if row.own_key else "belongs on a new row"
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
         f"{known.name!r}, but is {value!r} for {row.arm!r} here.",
         f"If it was mistyped, {_correction(known, value)} corrects it. If it was measured again, "
-        f"{again}. A new result {place}.",
+        f"{one} tells it.{whole} Another result {place}.",
     )
 
 
@@ -340,8 +324,8 @@ def _moved(where: str, known: Trial, row: PlateRow) -> ToldBefore:
         + (
             "A key identifies one result: give a new one a key of its own."
             if row.own_key
-            else "Rows seem to have been inserted or moved: put new results at the end of the file, or "
-            "into a file of their own."
+            else "A row is known by its place in the file: put new results at the end of the "
+            "file, into a file of their own, or give every row a key in a column key."
         ),
     )
 
@@ -365,16 +349,13 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
         if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
-            flag = option("measured-again")
-            again = command("tell", f"{shell_word(str(file))} {flag}")
-            if not flag.startswith("--"):
-                again = f"the same request with {flag}"
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",
                 f"Nothing was told. If it is a copy, do nothing; put any rows that {name!r} lacks "
                 "into a file of their own. If everything was measured again with the same results, "
-                f"{again} tells it, or give every row a key of its own in a column key.",
+                "the same with measured_again=True tells it, or give every row a key of its own in a "
+                "column key.",
             )
 
 
@@ -394,20 +375,21 @@ def _is_same(cell: str, text: str) -> bool:
 
 def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
     which = f"{where}: trial {trial.number} ({trial.name!r})"
+    one = f"study.tell(arm={trial.name!r}, value={value!r})"
     if trial.state == "told":
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
-            f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If {value!r} is a "
-            f"second measurement, add {option('measured-again')}: then every value that differs is "
-            "told as new.",
+            f"If {trial.value!r} is wrong, {_correction(trial, value)} corrects it. If it was "
+            f"measured again, {one} tells it. If the whole file was, add "
+            f"measured_again=True: then all values in it count as new results.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return ToldBefore(
         f"{which} is {trial.state}{reason} and has the value {value!r} here.",
-        f"Leave it blank. If it was measured after all, add {option('measured-again')}, or use "
-        f"{command('tell', '--arm NAME --value X')}.",
+        f"Leave it blank. If it was measured after all, {one} tells it. If the whole file was "
+        f"measured again, add measured_again=True.",
     )
 
 
 def _correction(trial: Trial, value: float) -> str:
-    return command("correct", f"{trial.number} --value={value!r} --reason TEXT")
+    return f"study.correct({trial.number}, {value!r}, reason=…)"

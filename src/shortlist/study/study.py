@@ -15,7 +15,6 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
-from shortlist.advice import advised, command, command_from
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
@@ -42,14 +41,11 @@ from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
 from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.insight.health import (
-    Findings,
-    advice,
-    doubts,
-    examine,
-    warn_of_features,
-)
+from shortlist.study.insight.feature_findings import warn_of_features
+from shortlist.study.insight.finding import Findings
+from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
+from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.journal import Journal, Source, checked_key
 from shortlist.study.running.objective import Objective, checked_value, storable
@@ -265,7 +261,7 @@ class Study(View):
     def _repr_html_(self) -> str:
         words = repr(self)[1:-1]
         if not self.done and self.audit.rejection is None:
-            words = f"{words}; to go: {self.remaining(quick=True)}"
+            words = f"{words}; to go: {self.remaining()}"
         return notebook.paragraph(words) + self.shortlist._repr_html_()
 
     def __reduce__(self) -> NoReturn:
@@ -373,14 +369,10 @@ class Study(View):
         known = set(self.problem.names)
         lacking = sorted({trial.name for trial in other.taken} - known)
         if lacking:
-            way = advised(
-                f"{command('tell', 'FILE.csv')} with an exported file without these rows",
-                "study.tell_unasked(results)",
-            )
             raise InvalidInput(
                 f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
                 "does not know: nothing was told. Add these arms, or tell the results of the others "
-                f"alone: {way}."
+                "alone: study.tell_unasked(results)."
             )
         for value in {value for trial in other.taken for value in trial.told_values}:
             checked_value(value, self.bound)
@@ -473,19 +465,14 @@ class Study(View):
             coverage=self.bound.coverage,
         )
 
-    def remaining(self, *, quick: bool = False) -> Projection:
+    def remaining(self) -> Projection:
         """How many more evaluations to expect until the stop, with a range.
 
-        It is projected from the estimates.
+        It is extrapolated from the estimates, as if the arms kept their shares of the pulls.
 
         With a budget it is exact: the budget minus the results told.
-
-        Parameters
-        ----------
-        quick : bool
-            Only extrapolate: takes a few milliseconds, and is less accurate.
         """
-        return remaining(self, quick=quick)
+        return remaining(self)
 
     def health(self) -> Findings:
         """What speaks for or against the features, σ, S and the linear model, and what it means."""
@@ -552,12 +539,11 @@ class Study(View):
     def _nothing_to_ask(self) -> ShortlistError:
         """Why there is no trial to be asked for."""
         if self.done:
-            read = advised(command("status"), "read study.shortlist")
-            more = advised(f", or {command('reopen')}", ", or call study.reopen()")
-            more = "" if self.aim.why_final else f"{more} to go on evaluating"
+            reopen = ", or call study.reopen() to go on evaluating"
+            more = "" if self.aim.why_final else reopen
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
-                f"final: {read}{more}."
+                f"final: read study.shortlist{more}."
             )
         if self.audit.rejection is not None:
             return LinearityRejected(advice(self))
@@ -759,10 +745,10 @@ class Study(View):
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
         if self.aim.why_final:
-            way = advised(command_from("NEW.toml"), "new_study.carry_over(study)")
             raise InvalidInput(
                 f"{self.aim.why_final} "
-                f"To evaluate more, begin a study with a larger budget and these results: {way}."
+                "To evaluate more, begin a study with a larger budget and these results: "
+                "new_study.carry_over(study)."
             )
         self._journal.resume("reopened")
 
@@ -787,11 +773,11 @@ class Study(View):
         >>> noise = np.random.default_rng(0)
         >>> def measure(trial):
         ...     return 0.5 * trial.arm + 0.5 * noise.standard_normal()
-        >>> study.run(measure, progress=False).guarantee[:46]
+        >>> study.run(measure, progress=False).guarantee.first_words
         'Proven if the means are linear in the features'
         >>> study.verify()
-        >>> study.run(measure, progress=False).guarantee[:7]
-        'Proven:'
+        >>> study.run(measure, progress=False).guarantee.first_words
+        'Proven'
         """
         self.refresh()
         if self.model.verifies:

@@ -15,7 +15,7 @@ from shortlist.arrays import NO_ARM
 from shortlist.errors import TrialError
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
-    from shortlist.engine.contract import Decision
+    from shortlist.engine.round import Decision
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]

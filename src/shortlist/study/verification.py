@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-from shortlist.advice import advised, command
 from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.plans.guide import expected_verification
 from shortlist.printable import count
@@ -25,8 +24,7 @@ def cannot_verify(study: View) -> str:
         return (
             "a study with a budget stops when the budget is spent, and proves nothing: there is "
             "nothing to verify. Begin one without a budget, with these results: "
-            + advised("`shortlist new NEW.toml --from STUDY`", "new_study.carry_over(study)")
-            + "."
+            "new_study.carry_over(study)."
         )
     if study.model.verifies:
         more = "It is done." if study.done else "Go on asking and telling until it stops."
@@ -45,8 +43,7 @@ def cannot_verify(study: View) -> str:
         return (
             "the initial pulls are not all in, so there is no list to verify yet: go on asking and "
             "telling. To rely on the arms' own results from the start, begin a study with "
-            + advised('trust = "guide"', 'trust="guide"')
-            + "."
+            "trust='guide'."
         )
     return ""
 
@@ -77,5 +74,4 @@ def price_of_proof(study: View) -> str:
     m = study.problem.m
     which = "this arm by results of its own" if m == 1 else f"these {m} by results of their own"
     needed = count(expected_evaluations(study), "more evaluation")
-    how = advised(command("verify"), "study.verify()")
-    return f"About {needed} would verify {which}, if the means are as estimated: {how}."
+    return f"About {needed} would verify {which}, if the means are as estimated: study.verify()."

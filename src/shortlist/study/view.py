@@ -203,7 +203,7 @@ class View:
             return "rounds"
         if model.posterior.aside:
             return "pulls after the pilot"
-        return "initial pulls" if model.decided is None else "pilot"
+        return "initial pulls" if model.decision is None else "pilot"
 
     @property
     def answered_at(self) -> int:

@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine import settings
 from shortlist.engine.many_arms.memory import forget, make_memory, number_of_rows, rows_read
 
 
 def test_how_many_rows_are_kept() -> None:
-    def rows(arms: int, flags: int) -> int:
-        return number_of_rows(np.zeros((arms, 5)), 3, flags)
+    def rows(arms: int, *, skips: bool = False, needs: bool = False) -> int:
+        return number_of_rows(np.zeros((arms, 5)), 3, skips_arms=skips, needs_mth_gaps=needs)
 
-    assert rows(50, 0) == 50  # all of few arms
-    assert rows(500, 0) == rows(100_000, 0) == 3 + 8  # candidates and some to spare
-    assert rows(500, settings.SKIPS_ARMS) == 3 + 8 + rows_read.interpret(3, 500)
-    assert rows(500, settings.MTH_GAPS) == 500  # read by a rule of the user's
-    assert rows(3000, settings.MTH_GAPS) == 11
+    assert rows(50) == 50  # all of few arms
+    assert rows(500) == rows(100_000) == 3 + 8  # candidates and some to spare
+    assert rows(500, skips=True, needs=True) == 3 + 8 + rows_read.interpret(3, 500)
+    assert rows(500, needs=True) == 500  # read by a rule of the user's
+    assert rows(3000, needs=True) == 11
 
 
 def test_there_is_a_list_for_every_row() -> None:

@@ -15,14 +15,13 @@ import shortlist
 from scale import Naive
 from shortlist.allocations.allocation import NONE
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine import settings
 from shortlist.engine.engine import Engine
 from shortlist.engine.settings import may_skip_arms
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Reals
 from shortlist.posterior.least_squares import UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
-from shortlist.posterior.state import State
+from shortlist.posterior.state import WHOLE, State
 
 Array = NDArray[np.float64]
 
@@ -249,15 +248,16 @@ def test_the_naive_engine_is_naive_and_the_others_are_not(candidates: str) -> No
         {"ambiguous": "mth_gap", "stopping": "ugape"} if by_gaps else {}
     )
     engine, _ = engine_for(case | {"rules": rules})
-    assert bool(engine.flags & settings.SKIPS_ARMS) == by_gaps
+    assert engine._skips_arms == by_gaps
     assert 3 < engine.posterior().state.rows.shape[0] < 40
     naive = as_kind(Naive, engine)
-    assert not naive.flags & (settings.SKIPS_ARMS | settings.CANDIDATES_MAY_STAY)
+    assert not naive._skips_arms
+    assert not naive._settings[WHOLE, True].candidates_may_stay
     assert naive.posterior().state.rows.shape == (1500, 1500)
     skipping = as_kind(Skipping, engine)
-    assert bool(skipping.flags & settings.SKIPS_ARMS) == by_gaps
+    assert skipping._skips_arms == by_gaps
     few, _ = engine_for(case | {"K": 30, "rules": rules})
-    assert bool(few.flags & settings.SKIPS_ARMS) == by_gaps
+    assert few._skips_arms == by_gaps
 
 
 @pytest.mark.parametrize("K", [30, 300, 4100])

@@ -77,7 +77,7 @@ def test_round_trips_of_any_network(
         ("a.bnet", "A; 1", "line 1: expected 'gene, expression'"),
         ("a.bnet", "A, 1\nand, 1", "line 2: expected 'gene, expression'"),
         ("a.bnet", "# nothing", "no genes"),
-        ("a.sif", "A 1 B", "no rules: pass rules="),
+        ("a.sif", "A 1 B", "no rules: put"),
         ("a.sbml", "hello", "a.sbml, line"),
         ("a.sbml", SBML[:200], "a.sbml, line"),
     ],

@@ -11,10 +11,13 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import InvalidFeatures, InvalidSetting
+from shortlist.errors import InvalidFeatures, InvalidSetting, UnhealthyFeatures
 from shortlist.problem import Problem
-from shortlist.study.insight import health
-from shortlist.study.insight.health import Finding, examine, examine_features
+from shortlist.study.insight import feature_findings, health
+from shortlist.study.insight.feature_findings import examine_features
+from shortlist.study.insight.finding import Finding
+from shortlist.study.insight.health import examine
+from shortlist.study.insight.linearity_words import remedy
 
 ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
 
@@ -544,7 +547,7 @@ def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> No
 )
 def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: list[str]) -> None:
     study = shortlist.Study(healthy(arms, 3), m=1, sigma=1.0, algorithm="m-LinGapE")
-    said = health.remedy(study)
+    said = remedy(study)
     every = ["continued(features=None", "continued(algorithm=MisLid", "verify("]
     assert [way for way in every if f"study.{way}" in said] == ways
     assert "new_study.carry_over(study)" in said
@@ -552,3 +555,24 @@ def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: lis
     for change in changes if arms == 30_001 else []:
         with pytest.raises((InvalidFeatures, InvalidSetting)):
             study.continued(**change)
+
+
+# --- at the door
+def test_healthy_features_are_not_examined_when_a_study_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def examined(problem: Problem) -> list[Finding]:
+        raise AssertionError("examined")
+
+    monkeypatch.setattr(feature_findings, "examine_features", examined)
+    shortlist.Study(np.random.default_rng(0).normal(size=(20, 5)), m=5, sigma=1.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("size", [1e-4, 1.0, 1e6])
+def test_arms_that_nearly_coincide_are_seen_at_the_door(seed: int, size: float) -> None:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(30, 4)) * size * 10.0 ** np.arange(4)
+    x[17] = x[3] * (1.0 + 1e-8 * rng.normal(size=4))
+    with pytest.warns(UnhealthyFeatures, match="nearly like another"):
+        shortlist.Study(x, m=2, sigma=1.0)

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 
 import shortlist
-from shortlist.numerics.linear import solve_lower
 from shortlist.numerics.random import seed_stream
-from shortlist.rules.rewards import gaussian
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
-from shortlist.study.insight import remaining as module
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.running import progress
 
@@ -103,24 +100,22 @@ def runs() -> list[Run]:
     return found
 
 
-def points(run: Run, projects: list[Any]) -> list[list[Point]]:
-    """For every way to project, what it said at each fraction of the run."""
-    found: list[list[Point]] = [[] for _ in projects]
+def points(run: Run) -> list[Point]:
+    """What was projected at each fraction of the run."""
+    found: list[Point] = []
     assert run.total is not None
     for fraction in FRACTIONS:
         run.go_on(round(fraction * run.total))
-        told = run.study.evaluations
-        for project, into in zip(projects, found, strict=True):
-            said = project(run.study)
-            if "not known yet" in said.words:
-                assert said.evaluations is None
-                continue
-            guess, high = (
-                math.inf if each is None else (told + each) / run.total
-                for each in (said.evaluations, said.high)
-            )
-            low = (told + said.low) / run.total
-            into.append(Point(run.study.bound.name, fraction, guess, low, high))
+        told, said = run.study.evaluations, remaining(run.study)
+        if "not known yet" in said.words:
+            assert said.evaluations is None
+            continue
+        guess, high = (
+            math.inf if each is None else (told + each) / run.total
+            for each in (said.evaluations, said.high)
+        )
+        low = (told + said.low) / run.total
+        found.append(Point(run.study.bound.name, fraction, guess, low, high))
     run.go_on(LONGEST)
     assert run.study.evaluations == run.total  # what was projected is what the study did
     return found
@@ -156,52 +151,27 @@ def table(found: list[Point]) -> str:
 
 
 @pytest.fixture(scope="module")
-def validation() -> dict[str, list[Point]]:
-    """Every run, projected in full, quickly, and by one that is broken on purpose."""
-    drawn = module._drawn_means
-
-    def broken(study: shortlist.Study) -> Projection:
-        def halved(*arguments: Any) -> np.ndarray:
-            return 0.5 * drawn(*arguments)  # gaps half as large: four times as many evaluations
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(module, "_drawn_means", halved)
-            return remaining(study, quick=True)
-
-    projects = [remaining, lambda study: remaining(study, quick=True), broken]
-    found: dict[str, list[Point]] = {"full": [], "quick": [], "broken": []}
-    for run in runs():
-        for name, each in zip(found, points(run, projects), strict=True):
-            found[name] += each
-    for name in found:
-        print(f"\n{name}\n{table(found[name])}")
+def validation() -> list[Point]:
+    """Every run, projected at every fraction."""
+    found = [point for run in runs() for point in points(run)]
+    print(f"\n{table(found)}")
     return found
 
 
 @pytest.mark.slow
-def test_half_way_the_projection_is_within_a_factor_of_two(
-    validation: dict[str, list[Point]],
-) -> None:
-    assert within_a_factor_of_two(validation["full"]), table(validation["full"])
-    assert within_a_factor_of_two(validation["quick"]), table(validation["quick"])
+def test_half_way_the_projection_is_within_a_factor_of_two(validation: list[Point]) -> None:
+    half = at(0.5, validation)
+    assert len(half) >= 30
+    assert 0.5 <= median(half) <= 2.0, table(validation)
 
 
 @pytest.mark.slow
-def test_a_broken_projection_would_be_found_out(validation: dict[str, list[Point]]) -> None:
-    assert not within_a_factor_of_two(validation["broken"]), table(validation["broken"])
-
-
-@pytest.mark.slow
-def test_the_range_holds_the_truth_about_as_often_as_it_says(
-    validation: dict[str, list[Point]],
-) -> None:
-    full = validation["full"]
+def test_the_range_holds_the_truth_about_as_often_as_it_says(validation: list[Point]) -> None:
     for fraction in FRACTIONS:
-        here = at(fraction, full)
         # 80 % is meant at a moment chosen without knowledge of the end; these are not.
-        assert held(here) >= 0.6, table(full)
-    assert held(full) >= 0.7, table(full)
-    late, early = at(0.75, full), at(0.25, full)
+        assert held(at(fraction, validation)) >= 0.7, table(validation)
+    assert 0.8 <= held(validation) < 0.97, table(validation)
+    late, early = at(0.75, validation), at(0.25, validation)
     spans = [np.median([point.high / point.low for point in each]) for each in (late, early)]
     assert spans[0] < spans[1]
     assert 0.8 <= median(late) <= 1.25
@@ -235,7 +205,6 @@ def test_before_the_initial_pulls_are_told_it_says_how_many_are_left() -> None:
     )
     tell(study, 17)
     assert remaining(study).low == 43
-    assert remaining(study, quick=True) == remaining(study)
     study.tell(arm=0, value=1.0)
     assert remaining(study).low == 43 - (study.posterior.pulls[0] <= 10)
 
@@ -264,15 +233,14 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.5)
     tell(study, max(len(study.bound.engine.setup.initial), 12))
-    for quick in (True, False):
-        said = remaining(study, quick=quick)
-        if study.done:
-            assert said.evaluations == 0
-            continue
-        assert said.low >= 1
-        high = math.inf if said.high is None else said.high
-        assert said.low <= (high if said.evaluations is None else said.evaluations) <= high
-        assert said == remaining(study, quick=quick)
+    said = remaining(study)
+    if study.done:
+        assert said.evaluations == 0
+        return
+    assert said.low >= 1
+    high = math.inf if said.high is None else said.high
+    assert said.low <= (high if said.evaluations is None else said.evaluations) <= high
+    assert said == remaining(study)
 
 
 def test_looking_changes_nothing() -> None:
@@ -281,35 +249,10 @@ def test_looking_changes_nothing() -> None:
         tell(study, 80)
     state = [array.copy() for array in one.posterior.state.arrays()]
     remaining(one)
-    remaining(one, quick=True)
     for before, after in zip(state, one.posterior.state.arrays(), strict=True):
         np.testing.assert_array_equal(before, after)
     assert one.fingerprint == other.fingerprint
     assert [t.arm for t in one.ask(5)] == [t.arm for t in other.ask(5)]
-
-
-@pytest.mark.parametrize(
-    "algorithm",
-    ["m-LinGapE", "LinGIFA", "LUCB", "m-LinGapE greedy (as published)", "m-LinGapE optimized"],
-)
-def test_playing_on_is_what_the_study_would_do(algorithm: str) -> None:
-    study = small(algorithm, sigma=1.5 if algorithm == "LUCB" else 6.0, m=2)
-    tell(study, len(study.bound.engine.setup.initial) + 30)
-    assert not study.done
-    told, means = study.evaluations, study.posterior.means.copy()
-    played = study.bound.engine.replicate(
-        gaussian,
-        np.vstack([means, np.zeros(len(means))]),
-        np.array([study.seed], np.uint64),
-        10**5,
-        origin=(study.posterior, study.round),
-    )
-    while not study.done:
-        trial = study.ask()
-        study.tell(trial, float(means[trial.arm]))
-    assert study.evaluations > told
-    # Sums in another order may turn a tie, no more.
-    assert played.samples[0] == pytest.approx(study.evaluations, rel=0.02, abs=2)
 
 
 @pytest.mark.slow
@@ -345,18 +288,10 @@ def test_a_hopeless_study_is_answered_at_once() -> None:
     start = time.perf_counter()
     said = remaining(study)
     assert time.perf_counter() - start < 10.0  # 0.5 s on a machine that does nothing else
-    assert said.evaluations is None
-    assert said.low > 10**6
+    assert said.low > 10**5
     assert said.high is None
+    assert said.tie is not None
     assert "over 100,000,000" in said.words
-    assert "epsilon" in said.words
-
-
-def test_a_rule_that_is_not_compiled_is_projected_by_widths() -> None:
-    algorithm = shortlist.GIFA(initialization="each").interpreted()
-    study = small(algorithm, sigma=2.0)
-    tell(study, 20)
-    assert remaining(study) == remaining(study, quick=True)
 
 
 def test_the_time_at_which_widths_have_shrunk_enough() -> None:
@@ -368,34 +303,32 @@ def test_the_time_at_which_widths_have_shrunk_enough() -> None:
     assert grown == pytest.approx(100 * 0.25 * 2.0 * math.log(grown), rel=2e-3)
 
 
-@pytest.mark.parametrize("algorithm", ["m-LinGapE", "LinGIFA (individual)"])
-def test_the_pair_that_takes_longest(algorithm: str) -> None:
-    study = small(algorithm, m=2, epsilon=0.1)
+def test_deviations_of_pairs_are_those_of_plain_linear_algebra() -> None:
+    study = small(m=2, epsilon=0.1)
     tell(study, 60)
-    engine = study.bound.engine
-    factor = extrapolation.factor(engine, study.posterior.pulls, engine.setup.regularization)
-    whitened = solve_lower(factor, engine.setup.features.T).T
-    means = study.problem.features @ [1.0, -0.5, 0.3]
-    inverse = np.linalg.inv(factor @ factor.T)
-    order = np.argsort(-means)
-    worst = 0.0
-    for b in order[:2]:
-        for c in order[2:]:
-            x, y = engine.setup.features[b], engine.setup.features[c]
-            if algorithm == "m-LinGapE":
-                width = math.sqrt((x - y) @ inverse @ (x - y))
-            else:
-                width = math.sqrt(x @ inverse @ x) + math.sqrt(y @ inverse @ y)
-            worst = max(worst, 0.5 * width / (means[b] - means[c] + 0.1))
-    found = extrapolation._worst_pair(engine, whitened, means, order[:2], order[2:])
-    assert found == pytest.approx(worst)
-    C = extrapolation._later_threshold(engine, study.posterior.pulls)
-    assert C(60.0) == pytest.approx(engine.threshold(study.posterior), rel=1e-9)
-    assert C(600.0) > C(60.0)
+    x, pulls = study.bound.engine.setup.features, study.posterior.pulls
+    inverse = np.linalg.inv((x.T * pulls) @ x)
+    b, c = np.array([4, 1]), np.array([0, 2, 5])
+    own, apart = extrapolation._deviations(study.posterior, 0.5, b, c)
+    for i, j in np.ndindex(2, 3):
+        one, other = x[b[i]], x[c[j]]
+        norms = [math.sqrt(each @ inverse @ each) for each in (one, other, one - other)]
+        assert own[i, j] == pytest.approx(0.5 * (norms[0] + norms[1]))
+        assert apart[i, j] == pytest.approx(0.5 * norms[2])
 
 
-def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
-    """The matrices are diagonal, and the same projection as with any others is due."""
+@pytest.mark.parametrize("threshold", [None, "frequentist", "pilot"])
+def test_the_threshold_is_the_present_one_and_grows(threshold: str | None) -> None:
+    study = small(threshold=threshold)
+    tell(study, 100)
+    engine, posterior = study.bound.engine, study.posterior
+    C = extrapolation._later_threshold(engine, posterior)
+    since = posterior.observed - posterior.aside
+    assert C(since) == pytest.approx(engine.threshold(posterior, study.round), rel=1e-9)
+    assert C(10.0 * since) > C(since)
+
+
+def test_the_same_arms_in_another_basis_have_the_same_projection() -> None:
     rng = np.random.default_rng(0)
     means = np.linspace(0.0, 5.0, 40)
     rotation = np.linalg.qr(rng.normal(size=(40, 40)))[0]
@@ -404,18 +337,8 @@ def test_a_thousand_arms_without_features_are_projected_at_once() -> None:
         study = shortlist.Study(features, m=4, sigma=0.1, algorithm="UGapE", seed=0)
         for k, trial in enumerate(study.ask(200)):
             study.tell(trial, means[trial.arm] + 0.1 * (-1) ** (k // 40))
-        projections.append((study, remaining(study, quick=True)))
-    study, projected = projections[0]
-    own = study.bound.engine
-    spread = replace(own, setup=replace(own.setup, features=rotation))
-    dense = [
-        extrapolation.by_widths(
-            engine, study.posterior.pulls, study.posterior.pilot, means + np.zeros((2, 1))
-        )
-        for engine in (own, spread)
-    ]
-    np.testing.assert_allclose(dense[0], dense[1], rtol=1e-9)
-    assert projected == projections[1][1]
+        projections.append(remaining(study))
+    assert projections[0] == projections[1]
 
 
 def near_tie(algorithm: str, **more: Any) -> shortlist.Study:
@@ -451,12 +374,12 @@ def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_
 
 
 def test_plans_say_what_would_have_stopped_at_the_last_look() -> None:
-    found = near_tie("Phased").remaining(quick=True)
+    found = near_tie("Phased").remaining()
     assert "would have stopped at the last look" in found.words
 
 
 def test_a_tie_is_told_in_the_users_sign() -> None:
-    found = near_tie("LUCB", direction="minimize").remaining(quick=True)
+    found = near_tie("LUCB", direction="minimize").remaining()
     assert found.tie is not None
     assert max(found.tie.means) < -0.5
 

@@ -21,13 +21,13 @@ from shortlist.engine.many_arms.lists import (
     slot_of,
 )
 from shortlist.engine.many_arms.memory import Memory, rows_read
-from shortlist.engine.round import ROUNDING, Round
+from shortlist.engine.round import NEAR, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import insert, mark_best
 from shortlist.numerics.records import Integers, Reals
 from shortlist.posterior.least_squares import apply, row
 from shortlist.posterior.passes import inner
-from shortlist.posterior.state import FLOOR, ROWS, WHOLE, State
+from shortlist.posterior.state import ROWS, WHOLE, State
 from shortlist.rules.indices import paired_index, square_of
 
 COSTLY = 5.0  # times K/N undecided arms cost as much as a new list of high arms
@@ -84,16 +84,16 @@ def list_high_arms(state: State, memory: Memory, scale: float, key: np.uint64) -
 
 @compiled(inline=False)
 def list_undecided(
-    state: State, now: Round, m: int, scale: float, worst: float, counts: Reals
+    state: State, current: Round, m: int, scale: float, worst: float, counts: Reals
 ) -> int:
     """List the arms that the first high arms do not exclude from J(t); returns how many there are."""
-    memory, means, variances = now.memory, state.means, state.variances
+    memory, means, variances = current.memory, state.means, state.variances
     arms, square_scale, found = means.shape[0], scale * scale, 0
     for first in range(0, arms, SCANNED):
         end = min(first + SCANNED, arms)
         size, block = end - first, counts[first:end]
         for k in range(size):
-            block[k] = np.inf if now.inside[first + k] else 0.0
+            block[k] = np.inf if current.inside[first + k] else 0.0
         lacking, turn = size, 0
         while lacking and turn < rows_read(m, arms):
             i = memory.high_arms[turn]
@@ -130,7 +130,7 @@ def is_excluded(
         if i != j:
             both = state.variances[i] + state.variances[j]
             product = inner(state.features, i, state.scratch)
-            square = square_of(both, product, state.scalars[FLOOR])
+            square = square_of(both, product, state.floor)
             counts += paired_index(state.means[i], state.means[j], square, scale) > worst
             if counts >= m:
                 return True
@@ -149,12 +149,17 @@ def keep_rows(state: State, memory: Memory, candidates: Integers) -> None:
 
 @compiled(inline=False)
 def update_smallest_gaps(
-    state: State, now: Round, m: int, scale: float, key: np.uint64, challenger_key: np.uint64
+    state: State, current: Round, scale: float, key: np.uint64, challenger_key: np.uint64
 ) -> None:
     """Update J(t) by the rule ``smallest_gap``."""
-    memory, candidates, inside, kept = now.memory, now.arm_heap, now.inside, now.heap
+    memory, candidates, inside, kept = (
+        current.memory,
+        current.candidates,
+        current.inside,
+        current.heap,
+    )
     undecided, counts, examined = memory.undecided, state.arm_scratch, memory.examined
-    known = True
+    m, known = candidates.shape[0], True
     for k in range(m):
         known = known and inside[candidates[k]]
     if not known:
@@ -163,18 +168,18 @@ def update_smallest_gaps(
     for k in range(m):
         j = candidates[k]
         slot = slot_of(state, memory, j)
-        now.mth_gaps[j] = rank_row(state, memory, slot, j, m, scale, challenger_key)
-        worst = max(worst, now.mth_gaps[j])
+        current.mth_gaps[j] = rank_row(state, current, slot, j, scale, challenger_key)
+        worst = max(worst, current.mth_gaps[j])
         size = max(size, size_of(state, j, scale))
     # Above the worst by more than rounding errors: an arm that attains it is worse.
-    limit = worst + ROUNDING * (abs(worst) + size)
+    limit = worst + NEAR * (abs(worst) + size)
     if (
         memory.high_arms[0] == NO_ARM
         or examined[0] > COSTLY * counts.shape[0] / state.scratch.shape[0]
     ):
         list_high_arms(state, memory, scale, key)
         examined[0] = 0
-    found = list_undecided(state, now, m, scale, limit, counts)
+    found = list_undecided(state, current, m, scale, limit, counts)
     examined[0] += found
     for k in range(m):
         undecided[found + k] = candidates[k]
@@ -182,16 +187,16 @@ def update_smallest_gaps(
     candidates[:] = NO_ARM
     for k in range(found, found + m):
         inside[undecided[k]] = False
-        insert(kept, candidates, -now.mth_gaps[undecided[k]], undecided[k], key)
+        insert(kept, candidates, -current.mth_gaps[undecided[k]], undecided[k], key)
     for k in range(found):
         j = undecided[k]
-        limit = -kept[m - 1] + ROUNDING * (abs(kept[m - 1]) + size)
+        limit = -kept[m - 1] + NEAR * (abs(kept[m - 1]) + size)
         if is_excluded(state, memory, j, m, scale, limit, counts[j]):
             continue
         if state.layout == ROWS and state.kept.slots[j] == NO_ARM:
             keep_rows(state, memory, undecided[found : found + m])
         slot = slot_of(state, memory, j)
-        now.mth_gaps[j] = rank_row(state, memory, slot, j, m, scale, challenger_key)
-        insert(kept, candidates, -now.mth_gaps[j], j, key)
+        current.mth_gaps[j] = rank_row(state, current, slot, j, scale, challenger_key)
+        insert(kept, candidates, -current.mth_gaps[j], j, key)
     for k in range(m):
         inside[candidates[k]] = True

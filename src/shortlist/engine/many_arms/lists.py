@@ -12,11 +12,11 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM, Reals
 from shortlist.engine.many_arms.memory import Memory
-from shortlist.engine.round import ROUNDING, Round
+from shortlist.engine.round import NEAR, Round
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.order import insert
 from shortlist.posterior.least_squares import row
-from shortlist.posterior.state import FLOOR, TICK, State
+from shortlist.posterior.state import State
 from shortlist.rules.indices import paired_index, square_of
 
 SCANNED = 128  # arms in a block that is skipped if none of them can matter
@@ -56,14 +56,14 @@ def count_attaining_gap(
 def gap_in_row(state: State, slot: int, i: int, j: int, scale: float) -> float:
     """B_ij, where the row of arm j is in this slot."""
     both = state.variances[i] + state.variances[j]
-    square = square_of(both, state.rows[slot, i], state.scalars[FLOOR])
+    square = square_of(both, state.rows[slot, i], state.floor)
     return paired_index(state.means[i], state.means[j], square, scale)
 
 
 @compiled(inline=False)
 def guarded(least: float, size: float) -> float:
     """A little less than ``least``, so that rounding errors exclude no arm."""
-    return least - ROUNDING * (abs(least) + size)
+    return least - NEAR * (abs(least) + size)
 
 
 @compiled(inline=False)
@@ -86,13 +86,14 @@ def slot_of(state: State, memory: Memory, j: int) -> int:
 
 @compiled(inline=False)
 def rank_row(
-    state: State, memory: Memory, slot: int, j: int, m: int, scale: float, key: np.uint64
+    state: State, current: Round, slot: int, j: int, scale: float, key: np.uint64
 ) -> float:
     """Update the list of arm j, the arms of largest B_ij, of which the first m are right; its m-th gap."""
+    memory, m = current.memory, current.candidates.shape[0]
     arms, gaps = memory.top_arms[slot], memory.gaps[slot]
     means, variances, row_j = state.means, state.variances, state.rows[slot]
     mean, variance, square_scale = means[j], variances[j], scale * scale
-    size, floor = size_of(state, j, scale), state.scalars[FLOOR]
+    size, floor = size_of(state, j, scale), state.floor
     least = np.inf  # the m-th gap is at least the smallest gap index of the arms listed
     for k in range(m):
         listed = arms[k] != NO_ARM
@@ -119,27 +120,25 @@ def rank_row(
         i += i == j
         arms[k] = i if arms[m - 1] == NO_ARM else arms[k]
         i += 1
-    memory.ranked_at[slot] = state.clock[TICK]
+    memory.ranked_at[slot] = current.number[0]
     return gaps[m - 1]
 
 
 @compiled(inline=False)
-def find_challengers(
-    state: State, now: Round, m: int, scale: float, key: np.uint64, since: int
-) -> None:
+def find_challengers(state: State, current: Round, scale: float, key: np.uint64) -> None:
     """Read m-th gap, challenger and its gap index of every candidate from its list.
 
-    A list that was not made since the tick ``since`` is made first.
+    A list that is not of this round is made first.
     """
-    memory = now.memory
+    memory, m = current.memory, current.candidates.shape[0]
     for k in range(m):
-        j = now.arm_heap[k]
+        j = current.candidates[k]
         slot = slot_of(state, memory, j)
-        if memory.ranked_at[slot] < since:
-            rank_row(state, memory, slot, j, m, scale, key)
-        now.mth_gaps[j] = memory.gaps[slot, m - 1]
+        if memory.ranked_at[slot] != current.number[0]:
+            rank_row(state, current, slot, j, scale, key)
+        current.mth_gaps[j] = memory.gaps[slot, m - 1]
         rank = 0  # of m arms not more than m − 1 are candidates
-        while now.inside[memory.top_arms[slot, rank]]:
+        while current.inside[memory.top_arms[slot, rank]]:
             rank += 1
-        now.challengers[j] = memory.top_arms[slot, rank]
-        now.outside_gaps[j] = memory.gaps[slot, rank]
+        current.challengers[j] = memory.top_arms[slot, rank]
+        current.outside_gaps[j] = memory.gaps[slot, rank]

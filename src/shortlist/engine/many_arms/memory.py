@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine import settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Grid, Integers, Reals, Record, Table
 from shortlist.posterior.posterior import keeps_all_rows
@@ -23,7 +22,7 @@ class Memory(Record):
     """Lists of the few arms that matter.
 
     ``top_arms[s]`` are the arms of largest gap index ``gaps[s]`` against arm ``owners[s]``, whose row of G is
-    in slot s, as they were at tick ``ranked_at[s]``. ``high_arms`` are those of largest upper bound;
+    in slot s, as they were in round ``ranked_at[s]``. ``high_arms`` are those of largest upper bound;
     ``undecided`` those that the high arms do not exclude from J(t), ``examined[0]`` of them since the
     high arms were listed.
     """
@@ -41,7 +40,7 @@ class Memory(Record):
 def make_memory(arms: int, m: int, rows: int) -> Memory:
     """An empty memory for that many arms, ``rows`` of which have a row of G."""
     # An arm that no high arm excludes costs a row: with very many arms, more high arms are listed.
-    listed = max(LISTED * rows_read(m, arms), min(arms // 100, MOST_LISTED))
+    listed = max(LISTED * rows_read.interpret(m, arms), min(arms // 100, MOST_LISTED))
     high = min(arms, listed)
     return Memory(
         owners=np.full(rows, NO_ARM, np.int64),
@@ -68,11 +67,10 @@ def rows_read(m: int, arms: int) -> int:
     return min(arms, 2 * m + 8)
 
 
-def number_of_rows(features: Table, m: int, flags: int) -> int:
+def number_of_rows(features: Table, m: int, *, skips_arms: bool, needs_mth_gaps: bool) -> int:
     """How many rows of G to keep, chosen by measurement (see docs/performance.md)."""
     arms, rank = features.shape
-    skips = flags & settings.SKIPS_ARMS
-    gram = flags & settings.MTH_GAPS and not skips and arms <= GRAM_LIMIT
+    gram = needs_mth_gaps and not skips_arms and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:
         return arms
-    return min(arms, m + SPARE + (rows_read(m, arms) if skips else 0))
+    return min(arms, m + SPARE + (rows_read.interpret(m, arms) if skips_arms else 0))

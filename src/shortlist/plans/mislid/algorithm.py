@@ -61,7 +61,6 @@ class MisLidStrategy(Strategy):
         self._learners: dict[bytes, Reals] = {}
         self.plan = np.full(arms, first, np.int64)
         self.inside = np.zeros(arms, np.bool_)
-        self.cost = 1e6 + STEPS * (300.0 * arms * rank * (rank + 10) + 3.0 * arms**3)
 
     def decide(self, sums: Reals, seed: int) -> None:
         """Bound the differences again, and let the learner play for the next plan."""

@@ -1,6 +1,5 @@
 """Expression from files, distinguished by their content: ``read_expression`` reads them all.
 
-Text is read here; GCTX, AnnData and Parquet come from the process that reads files for this one.
 The package anndata is not needed: its releases for Python 3.11 hold pandas below 3.
 """
 
@@ -9,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib.util import find_spec
 from os import PathLike
-from typing import Any
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
 from shortlist.files.arrow import read_frame, require_pyarrow
-from shortlist.files.reader_process import read_matrix
+from shortlist.files.separate_process import read_hdf5
 from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
 from shortlist.repurposing.expression.profiles import to_numbers
 from shortlist.repurposing.expression.text import (
@@ -74,8 +70,7 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
     """Expression from a file with what the file says of genes and samples; see read_expression."""
     begin = first_bytes(path)
     if begin.startswith(b"\x89HDF"):
-        is_gctx = _read_hdf5(path, "kind")[0]["gctx"]
-        return read_gctx(path, symbols=symbols) if is_gctx else read_h5ad(path, symbols=symbols)
+        return _read_hdf5(path, None, symbols)
     if begin.removeprefix(b"\xef\xbb\xbf").startswith(b"#1."):
         return read_gct(path, symbols=symbols)
     if symbols is not None:
@@ -90,17 +85,14 @@ def read_assay(path: str | PathLike[str], *, symbols: str | None = None) -> Assa
     return read_csv(path)
 
 
-def _read_hdf5(
-    path: str | PathLike[str], layout: str, **request: Any
-) -> tuple[dict[str, Any], NDArray[np.float64]]:
-    """The answer of a function of ``shortlist.files.hdf5``, and the matrix that it sends."""
+def _read_hdf5(path: str | PathLike[str], samples: list[str] | None, symbols: str | None) -> Assay:
     if find_spec("h5py") is None:
         raise ImportError(
             "reading GCTX and AnnData files needs h5py: pip install 'shortlist[expression]'."
         )
-    function = f"shortlist.files.hdf5:{layout}"
-    request["source"] = str(path)
-    return read_matrix(function, request, source=path, error=InvalidExpression, path=path)
+    about, matrix = read_hdf5(path, samples)
+    genes, columns = (annotation(**about[part]) for part in ("genes", "samples"))
+    return make_assay(matrix.T, genes, columns, path, symbols)
 
 
 def read_gctx(
@@ -112,8 +104,7 @@ def read_gctx(
     ``/0/META/ROW``; the L1000 files have ids alone: see ``rename_genes``.
     """
     wanted = None if samples is None else [str(sample) for sample in samples]
-    answer, matrix = _read_hdf5(path, "gctx", samples=wanted)
-    return make_assay(matrix.T, *_annotations(answer), path, symbols)
+    return _read_hdf5(path, wanted, symbols)
 
 
 def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
@@ -122,9 +113,7 @@ def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay
     ``symbols`` is a column of ``var``; without it, ``var_names`` name the genes. For an AnnData
     object in memory, ``adata.to_df().T`` is the expression.
     """
-    answer, matrix = _read_hdf5(path, "h5ad")
-    values = matrix if answer["turned"] else matrix.T
-    return make_assay(values, *_annotations(answer), path, symbols)
+    return _read_hdf5(path, None, symbols)
 
 
 def read_parquet(path: str | PathLike[str]) -> Assay:
@@ -142,7 +131,3 @@ def read_parquet(path: str | PathLike[str]) -> Assay:
     genes = annotation([str(name).strip() for name in table.index])
     samples = annotation([str(name) for name in table.columns])
     return make_assay(to_numbers(table, str(path)), genes, samples, path)
-
-
-def _annotations(answer: dict[str, Any]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    return annotation(**answer["genes"]), annotation(**answer["samples"])

@@ -10,20 +10,23 @@ import gzip
 import io
 import re
 import zlib
+from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
-from shortlist.files.limits import most_bytes, size_of, too_large
-from shortlist.files.paths import checked_path
+from shortlist.files.limits import Memory
+from shortlist.files.paths import regular_file
 from shortlist.repurposing.expression.assay import Assay, annotation, make_assay
 
 LINES = 16  # at least, of the longest text that may be read
+ROW = 160  # bytes that a row takes beside its numbers: the gene's name, and the index
 MISSING = {"", "na", "n/a", "nan", "null"}
 VERSIONS = {"#1.2": 2, "#1.3": 4}  # how many counts line 2 has
 BEGIN, END = "!series_matrix_table_begin", "!series_matrix_table_end"
@@ -53,11 +56,12 @@ def open_text(path: str | PathLike[str], errors: str = "strict") -> Iterator[io.
 
 
 def _open(path: str | PathLike[str]) -> io.BufferedReader:
-    place = checked_path(path, InvalidExpression)
+    place = regular_file(path, InvalidExpression)
     with place.open("rb") as file:
         compressed = file.read(2) == b"\x1f\x8b"
     whole: Any = gzip.GzipFile(place) if compressed else place.open("rb")
-    return io.BufferedReader(_Limited(whole, path), 1 << 16)
+    memory = Memory(path, InvalidExpression, place.stat().st_size)
+    return io.BufferedReader(_Limited(whole, memory), 1 << 16)
 
 
 class _Limited(io.RawIOBase):
@@ -66,10 +70,9 @@ class _Limited(io.RawIOBase):
     No line may be longer than a sixteenth of that, since lines are held whole.
     """
 
-    def __init__(self, inside: Any, path: str | PathLike[str]) -> None:
-        self._inside, self._path = inside, path
-        self._most = most_bytes(size_of(path))
-        self._read = self._line = 0
+    def __init__(self, inside: Any, memory: Memory) -> None:
+        self._inside, self._memory = inside, memory
+        self._line = 0
 
     def readable(self) -> bool:
         return True
@@ -77,11 +80,11 @@ class _Limited(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         data = self._inside.read(len(buffer))
         buffer[: len(data)] = data
-        self._read += len(data)
+        self._memory.need(len(data))
         end = data.rfind(b"\n")
         self._line = self._line + len(data) if end < 0 else len(data) - end - 1
-        if self._read > self._most or self._line > self._most // LINES:
-            raise too_large(self._path, None, self._most, InvalidExpression)
+        if self._line > self._memory.most // LINES:
+            raise self._memory.exceeded()
         return len(data)
 
     def close(self) -> None:
@@ -107,12 +110,12 @@ def _damage(path: str | PathLike[str]) -> Iterator[None]:
 class Rows:
     """The rows of a table of numbers, collected one by one; an error names a wrong cell."""
 
-    def __init__(self, source: object, samples: Sequence[str]) -> None:
+    def __init__(self, source: str | PathLike[str], samples: Sequence[str]) -> None:
         self.source = source
         self.samples = list(samples)
         self.genes: list[str] = []
-        self._values: list[NDArray[np.float64]] = []
-        self._most = most_bytes(size_of(str(source)))
+        self._values = array("d")
+        self._memory = Memory(source, InvalidExpression, Path(source).stat().st_size)
 
     def add(self, line: int, gene: str, cells: Sequence[str]) -> None:
         """Add the row of a gene."""
@@ -126,14 +129,13 @@ class Rows:
                 f"{self.source}, line {line} (gene {gene!r}): expected {len(self.samples)} values, "
                 f"one per sample, found {len(cells)}."
             )
-        if 8 * len(cells) * (len(self.genes) + 1) > self._most:
-            raise too_large(self.source, None, self._most, InvalidExpression)
+        self._memory.need(ROW + 16 * len(cells))
         self.genes.append(gene)
-        self._values.append(self._numbers(line, gene, cells))
+        self._values.frombytes(self._numbers(line, gene, cells).tobytes())
 
     def values(self) -> NDArray[np.float64]:
         """All rows, genes × samples."""
-        return np.array(self._values).reshape(len(self.genes), len(self.samples))
+        return np.frombuffer(self._values).reshape(len(self.genes), len(self.samples))
 
     def _numbers(self, line: int, gene: str, cells: Sequence[str]) -> NDArray[np.float64]:
         with suppress(ValueError):

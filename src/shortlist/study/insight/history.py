@@ -1,11 +1,15 @@
-"""What a study looked like after every evaluation, by taking its results in again.
+"""What a study looked like over time.
+
+The stopping statistic is stored with each trial, as the round saw it that asked for the trial. The
+intervals of the arms are not: for those the results up to some evaluations are taken in again.
 
 A ``Look`` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -15,9 +19,8 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.contract import Decision
 from shortlist.engine.follow import TAKE, Steps
-from shortlist.numerics.records import Reals
+from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table, best_first
@@ -28,8 +31,6 @@ from shortlist.study.view import View
 CHECKPOINTS = 60
 FEWER = 24  # with more arms than ARMS: means and variances of all of them are made at each
 COLUMNS = ("evaluation", "name", "pulls", "mean", "lower", "upper", "in_shortlist")
-ROWS = 2000  # reading one out costs 0.2 ms, and no picture shows more
-LAST_ROWS = 200  # always read out: the study's last look is among them
 ARMS = 1000  # with more arms, about this many are read out at a checkpoint; no picture shows 100
 LOWEST = 100  # of these at most are there for their means
 
@@ -42,11 +43,11 @@ class History:
     ----------
     frame : DataFrame
         One row per evaluation, in the order in which the model processed them: evaluation (from 1),
-        trial, arm, name, value, C, statistic, b, c. The last three are those of
-        the most recent check of the stopping rule. It is not checked during the initial pulls and a
-        pilot (the entries are then missing), between the two pulls of one round, or after the stop.
-        With more than 2000 evaluations, only 2000 evenly spaced ones and the last 200 are filled
-        in; in the other rows C and all columns after it are missing.
+        trial, arm, name, value, statistic, b, c. The last three are those of the round that asked
+        for the next evaluation, when it did: trials that were open then count as told, each at its
+        arm's mean, and a correction came later. They are missing where no round asked for the next
+        evaluation (initial pulls, a pilot, an audit, unrequested results), and in the last row, or
+        at the stop, they are those that the study read last.
     checkpoints : DataFrame
         ``Study.table`` as it was at up to 60 evaluations (with more than 1000 arms, up to 24), with
         the column evaluation in front; the last is as it is now. They are spaced evenly on a
@@ -70,10 +71,7 @@ class History:
 
 
 def history(study: View) -> History:
-    """What the study looked like after every evaluation.
-
-    The study's own algorithm takes the results in again, in the same order, and makes every
-    decision again: nothing is kept for it while the study runs.
+    """What the study looked like over time.
 
     Examples
     --------
@@ -86,31 +84,82 @@ def history(study: View) -> History:
     >>> bool(past.frame["statistic"].iloc[-1] == study.statistic)
     True
     """
-    told, steps = study.taken, study.all_steps()
-    count = len(told)
-    shown = _checkpoints(study, told)
-    arms, last = np.arange(study.problem.arms), None
-    if len(arms) > ARMS and shown:
-        last = last_look(study)
+    last, arms = last_look(study), np.arange(study.problem.arms)
+    if len(arms) > ARMS:
         arms = arms[:ARMS] if last is None else _nearest(last)
-    figures = np.full((count + 1, 4), np.nan)
-    tables, read = [], []
-    replay = _Replay(study, steps)
-    for evaluation in replay.through(sorted({*_rows(study, count), *shown})):
-        figures[evaluation] = replay.figures()
-        if evaluation in shown:
-            table, difference = replay.glance(arms)
-            table.insert(0, "evaluation", evaluation)
-            tables.append(table)
-            read.append((evaluation, *difference))
+    tables, differences = [], []
+    times = sorted(_checkpoints(study, study.taken))
+    for evaluation, model in zip(times, _replayed(study, times), strict=True):
+        table = model.table(arms)
+        table.insert(0, "evaluation", evaluation)
+        tables.append(table)
+        differences.append((evaluation, *_difference(model)))
     return History(
-        frame=_frame(told, figures[1:], study.problem.names),
+        frame=_frame(study),
         checkpoints=pd.concat(tables, ignore_index=True)
         if tables
         else pd.DataFrame(columns=COLUMNS),
         arms=arms,
-        differences=pd.DataFrame(read, columns=["evaluation", *Difference._fields]),
-        last=_last(study, steps, replay) if last is None else last,
+        differences=pd.DataFrame(differences, columns=["evaluation", *Difference._fields]),
+        last=last,
+    )
+
+
+class Checked(NamedTuple):
+    """What the stopping rule read after some evaluation; arms by their rows."""
+
+    evaluation: int
+    statistic: float
+    b: int
+    c: int
+
+
+def statistics(study: View) -> list[Checked]:
+    """The stopping statistic over the evaluations up to now or to the stop, as it was stored.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> statistics(study)
+    []
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> statistics(study)[-1].evaluation == study.answered_at
+    True
+    """
+    decision = study.model.decision
+    if study.statistic is None or decision is None:
+        return []
+    last, aside = study.evaluations, study.model.posterior.aside
+    if study.model.stopped:
+        last = study.answered_at
+    found = []
+    for told, trial in enumerate(study.taken[:last]):
+        statistic = trial.cause.statistic
+        # The rounds of a pilot read a statistic too, and may not stop.
+        if told > aside and statistic is not None and math.isfinite(statistic):
+            found.append(Checked(told, statistic, trial.cause.b, trial.cause.c))
+    return [*found, Checked(last, study.statistic, decision.b, decision.c)]
+
+
+def _frame(study: View) -> pd.DataFrame:
+    taken = study.taken
+    known = np.full(len(taken) + 1, np.nan)
+    pairs = np.full((len(taken) + 1, 2), NO_ARM)
+    for each in statistics(study):
+        known[each.evaluation], pairs[each.evaluation] = each.statistic, (each.b, each.c)
+    named = np.array([*study.problem.names, None], object)  # nobody is the last
+    return pd.DataFrame(
+        {
+            "evaluation": np.arange(1, len(taken) + 1),
+            "trial": [trial.number for trial in taken],
+            "arm": [trial.arm for trial in taken],
+            "name": [trial.name for trial in taken],
+            "value": [trial.value for trial in taken],
+            "statistic": known[1:],
+            "b": named[pairs[1:, 0]],
+            "c": named[pairs[1:, 1]],
+        }
     )
 
 
@@ -130,17 +179,16 @@ def last_look(study: View) -> Look | None:
     """
     if study.statistic is None:
         return None
-    if not study.model.stopped or study.evaluations == study.answered_at:
+    looked_at = study.model.decided_at
+    if looked_at == study.evaluations:
         posterior = study.model.posterior.copy()
         decision, now = study.bound.engine.last_decision(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
             return look_at(study.bound, posterior, now, decision)
-    # Results came in since it looked, or it remembers the round before: go through them all.
-    steps = study.all_steps()
-    replay = _Replay(study, steps)
-    for _ in replay.through(_rows(study, study.evaluations)):
-        pass
-    return _last(study, steps, replay)
+    # Results came in since it looked, or it remembers the round before: take in what it had then.
+    [model] = _replayed(study, [looked_at])
+    assert model.decision is not None
+    return look_at(model.bound, model.posterior, model.round, model.decision)
 
 
 def _nearest(look: Look) -> NDArray[np.int64]:
@@ -157,66 +205,29 @@ def _nearest(look: Look) -> NDArray[np.int64]:
     return np.unique(np.array(chosen, np.int64))
 
 
-def _last(study: View, steps: Steps, replay: _Replay) -> Look | None:
-    if not replay.model.looks:
-        return None
-    if replay.looked < replay.model.posterior.observed:  # results came in since
-        looked = replay.looked
-        replay = _Replay(study, steps)
-        list(replay.through([looked]))
-    return replay.look()
+def _replayed(study: View, evaluations: Iterable[int]) -> Iterator[Model]:
+    """The study's model after each of these evaluations in turn, made again from the results."""
+    model, steps, start = Model(study.model.first_bound, study.seed), study.all_steps(), 0
+    # What comes between a result and the next (a failure, a reopening) belongs to the first.
+    ends = np.append(np.flatnonzero(steps.kinds == TAKE), len(steps.kinds))
+    model.take(Steps.supposing([]), at_stop=lambda: None)
+    for evaluation in evaluations:
+        end = int(ends[evaluation])
+        model.take(steps.part(start, end), at_stop=lambda: None)
+        start = end
+        yield model
 
 
-class _Replay:
-    """The study's model, built again from the results up to some evaluation."""
-
-    def __init__(self, study: View, steps: Steps) -> None:
-        self.model = Model(study.model.first_bound, study.seed)
-        self.looked = 0
-        self._steps, self._at = steps, 0
-        # What comes between a result and the next (a failure, a reopening) belongs to the first.
-        self._ends = np.append(np.flatnonzero(steps.kinds == TAKE), len(steps.kinds))
-        self._take(Steps.supposing([]))
-
-    def through(self, evaluations: Sequence[int]) -> Iterator[int]:
-        """Take results in up to each of these evaluations in turn, and yield it."""
-        for evaluation in evaluations:
-            end = int(self._ends[evaluation])
-            before = self.model.decided
-            self._take(self._steps.part(self._at, end))
-            self._at = end
-            if self.model.decided is not before:
-                self.looked = evaluation
-            yield evaluation
-
-    def _take(self, steps: Steps) -> None:
-        self.model.take(steps, at_stop=lambda: None)
-
-    def figures(self) -> tuple[float, ...]:
-        """C, the statistic, b and c; all missing before the stop is looked for."""
-        model, decision = self.model, self.model.decision
-        if decision is None or not model.looks:
-            return (np.nan,) * 4
-        C = model.bound.engine.threshold(model.posterior, model.round)
-        return C, decision.statistic, decision.b, decision.c
-
-    def glance(self, arms: NDArray[np.int64]) -> tuple[pd.DataFrame, Difference]:
-        """The rows of some arms as they are now, and the difference that the stop reads."""
-        model, decision, engine = self.model, self.model.decision, self.model.bound.engine
-        assert decision is not None
-        table = model.table(arms)
-        _, *gaps = engine.gaps(model.posterior, model.round, decision, outside_only=True)
-        reader = decision.c
-        if engine.setup.stop == "ugape":
-            upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
-            reader = int(np.argsort(-upper, kind="stable")[model.bound.problem.m - 1])
-        return table, Difference(*(float(values[reader]) for values in gaps))
-
-    def look(self) -> Look:
-        """Means and intervals as they are now, with the pair of the last decision."""
-        model = self.model
-        assert model.decision is not None
-        return look_at(model.bound, model.posterior, model.round, model.decision)
+def _difference(model: Model) -> Difference:
+    """The difference that the stopping rule reads."""
+    decision, engine = model.decision, model.bound.engine
+    assert decision is not None
+    _, *gaps = engine.gaps(model.posterior, model.round, decision, outside_only=True)
+    reader = decision.c
+    if engine.setup.stop == "ugape":
+        upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
+        reader = int(np.argsort(-upper, kind="stable")[model.bound.problem.m - 1])
+    return Difference(*(float(values[reader]) for values in gaps))
 
 
 def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
@@ -250,33 +261,6 @@ def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
         return set()
     ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(study, first, len(arms))}
     return {n for n, rank in ranks.items() if rank == features.shape[1]}
-
-
-def _rows(study: View, count: int) -> list[int]:
-    """The evaluations to read out."""
-    if count <= ROWS:
-        return list(range(1, count + 1))
-    spread = np.linspace(1, count, ROWS).astype(int).tolist()
-    stop = [study.answered_at] if study.model.stopped else []
-    return sorted({*spread, *range(count - LAST_ROWS, count + 1), *stop})
-
-
-def _frame(told: Sequence[Trial], figures: Reals, names: tuple[str, ...]) -> pd.DataFrame:
-    pairs = np.where(np.isnan(figures[:, 2:]), NO_ARM, figures[:, 2:]).astype(int)
-    named = np.array([*names, None], object)  # nobody is the last
-    return pd.DataFrame(
-        {
-            "evaluation": np.arange(1, len(told) + 1),
-            "trial": [trial.number for trial in told],
-            "arm": [trial.arm for trial in told],
-            "name": [trial.name for trial in told],
-            "value": [trial.value for trial in told],
-            "C": figures[:, 0],
-            "statistic": figures[:, 1],
-            "b": named[pairs[:, 0]],
-            "c": named[pairs[:, 1]],
-        }
-    )
 
 
 @dataclass(frozen=True, eq=False)

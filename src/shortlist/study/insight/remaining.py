@@ -1,39 +1,36 @@
 """How many evaluations a study still needs, as far as its estimates can tell.
 
-What a study does not know is the true means. So they are drawn from its posterior, and for each
-draw the algorithm is played on, in simulation, from where it stands to its stop. A draw that is not
-through within the work allowed is carried to its end by the widths, which shrink as 1/√t as long
-as the arms keep their shares of the pulls.
+The widths of the pairs next to the boundary shrink as 1/√t as long as the arms keep their shares of
+the pulls, and the study stops when all of them are below the gaps. What is uncertain is how large the
+gaps are: the range takes each at either end of its own 80 % interval. No round is simulated.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
-from shortlist.numerics.blockwise import is_identity
-from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.view import View, makes_plans
 
-DRAWS = 29  # the truth is as likely in any of 30 places among them: 24 lie between 3rd and 27th
-TENTH = (DRAWS + 1) // 10
+# Where |gap| is taken to be, in standard deviations: beside the estimate, and at least. These are its
+# 90 %, 50 % and 10 % quantiles, exactly if the estimate is 0 or large: a large gap is a short study.
+GAP_QUANTILES = ((1.282, 1.645), (0.0, 0.674), (-1.282, 0.126))
+NEAR = 64  # arms on either side of the boundary whose pairs are compared
+DRAWS = 29  # of the means, where a model guesses them
 MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
 LITTLE = 0.95  # of the evaluations: what would take more than that saves nothing worth saying
-WORK = 3e8  # for all draws together, in nanoseconds as they were measured (see ``affordable``)
 HOPELESS = 50  # times the results so far: who needs that many more may be waiting for a tie
-WORTH_PLAYING = 1.1  # times the results that are in: less adds nothing to what the widths say
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
 
@@ -78,9 +75,10 @@ class Projection:
     evaluations : int or None
         The best guess; None if there is none, and ``words`` say why.
     low, high : int or None
-        An 80 % range: the study stops within it 8 times in 10, provided that the means are linear
-        in the features and the noise is normal with standard deviation σ. ``high`` is None if
-        it would be above 100,000,000, or if nothing is known yet.
+        An 80 % range: the study stops within it 8 times in 10 or more often, provided that the arms
+        keep their shares of the pulls, that what the answer assumes about the means holds, and that
+        the noise is normal with standard deviation σ. ``high`` is None if it would be above
+        100,000,000, or if nothing is known yet.
     words : str
         All that, to be read.
     tie : Tie or None
@@ -115,17 +113,13 @@ class Projection:
         return f"about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most}){also}"
 
 
-def remaining(study: View, *, quick: bool = False) -> Projection:
+def remaining(study: View) -> Projection:
     """The number of evaluations that a study still needs, projected from its estimates.
 
     Parameters
     ----------
     study : Study
         Nothing is changed in it.
-    quick : bool
-        Only extrapolate the widths: takes a few milliseconds, for a progress line. It does not
-        anticipate that pulls go where they are needed, so it is usually too high: by 15 to 50 %
-        in the median of what was tried, and more at the beginning.
 
     Examples
     --------
@@ -138,7 +132,7 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 110 more (80 % range: 44 to 2,700)
+    about 120 more, if the arms keep their shares of the pulls (80 % range: 7 to 2,300)
     """
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
@@ -154,37 +148,42 @@ def remaining(study: View, *, quick: bool = False) -> Projection:
         # Failed and cancelled trials have used nothing up.
         left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
+    if (early := _too_early(study)) is not None:
+        return early
+    if study.bound.relation.guide and study.round.strategy.has_guess:
+        return _guided(study)
+    totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
+    told = study.evaluations
+    more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
+    return _with_tie(study, _projection(more, "if the arms keep their shares of the pulls"))
+
+
+def _too_early(study: View) -> Projection | None:
+    """What can be said before the means of all arms are estimated; None afterwards."""
     engine, posterior = study.bound.engine, study.model.posterior
     opening, pulled = engine.initial_pulls(posterior)
-    wanted = np.bincount(opening, minlength=len(pulled))
-    initial = int(np.maximum(wanted - pulled, 0).sum())
+    initial = int(np.maximum(np.bincount(opening, minlength=len(pulled)) - pulled, 0).sum())
     if initial and not study.model.initialized:
-        which = "those after the pilot" if posterior.aside else "the initial pulls"
-        words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
+        which = "the initial pulls"
         if makes_plans(study):
-            words = (
-                f"at least {initial:,} more (the first plan); how many will follow is not known yet"
-            )
+            which = "the first plan"
+        elif posterior.aside:
+            which = "those after the pilot"
+        words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
-    if study.bound.relation.guide and study.round.strategy.has_guess:
-        return _guided(study, quick=quick)
-    seen, rank = _dimensions_seen(engine, posterior.pulls), engine.setup.features.shape[1]
-    if seen < rank:
-        words = (
-            f"not known yet: the arms evaluated so far show {seen} of the {rank} dimensions of the "
-            "features"
-        )
-        return Projection(None, 1, None, words)
-    generator = np.random.default_rng([study.seed, SALT])
-    draws = _drawn_means(engine, posterior, study.round, generator)
-    seeds = generator.integers(0, 2**64, size=DRAWS, dtype=np.uint64)
-    totals = np.sort(_totals(study, draws, seeds, quick=quick))
-    told = posterior.observed
-    low, middle, high = (
-        _with_audit(study, max(float(totals[place - 1]) - told, 1.0))
-        for place in (TENTH, (DRAWS + 1) // 2, DRAWS + 1 - TENTH)
+    if study.stage == "pilot":
+        return Projection(None, 1, None, "not known yet: the pilot is running")
+    if engine.setup.regularization == 0.0:  # the initial pulls span the features
+        return None
+    features = engine.setup.features
+    seen = int(np.linalg.matrix_rank(features[pulled > 0])) if pulled.any() else 0
+    if seen == features.shape[1]:
+        return None
+    words = (
+        f"not known yet: the arms evaluated so far show {seen} of the {features.shape[1]} "
+        "dimensions of the features"
     )
-    return _with_tie(study, _projection(low, middle, high))
+    return Projection(None, 1, None, words)
 
 
 def _with_tie(study: View, found: Projection) -> Projection:
@@ -192,16 +191,14 @@ def _with_tie(study: View, found: Projection) -> Projection:
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
 
 
-def _guided(study: View, *, quick: bool) -> Projection:
+def _guided(study: View) -> Projection:
     """What a list verified by own results still takes, by the model that guesses."""
     generator = np.random.default_rng([study.seed, SALT])
-    left = np.sort(study.round.strategy.expected_results(DRAWS, generator))
+    left = study.round.strategy.expected_results(DRAWS, generator)
     left = np.where(left > MOST, math.inf, left)
-    places = TENTH - 1, (DRAWS + 1) // 2 - 1, DRAWS - TENTH
-    found = _projection(*(float(left[place]) for place in places))
-    if not quick:
-        found = replace(found, words=f"{found.words}{_if_linear(study)}")
-    return _with_tie(study, found)
+    quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
+    found = _projection(quantiles, "if the means are as the model guesses")
+    return _with_tie(study, replace(found, words=f"{found.words}{_if_linear(study)}"))
 
 
 def _if_linear(study: View) -> str:
@@ -250,17 +247,17 @@ def _with_audit(study: View, more: float) -> float:
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
 
 
-def _projection(low: float, middle: float, high: float) -> Projection:
-    """A range and a guess in words; what is beyond MOST is infinite here.
+def _projection(ends: Sequence[float], provided: str) -> Projection:
+    """A range and a guess (low, middle, high) in words; what is beyond MOST is infinite here.
 
     Examples
     --------
-    >>> print(_projection(617.2, 1234.0, math.inf))
-    about 1,200 more (80 % range: 620 to over 100,000,000)
-    >>> print(_projection(617.2, math.inf, math.inf))
+    >>> print(_projection([617.2, 1234.0, math.inf], "if it does not rain"))
+    about 1,200 more, if it does not rain (80 % range: 620 to over 100,000,000)
+    >>> print(_projection([617.2, math.inf, math.inf], "if it does not rain"))
     at least 620 more, and maybe over 100,000,000: the arms at the boundary look alike, and only a larger epsilon would let the study stop sooner
     """
-    whole = [None if math.isinf(each) else math.ceil(each) for each in (low, middle, high)]
+    whole = [None if math.isinf(each) else math.ceil(each) for each in ends]
     least = MOST if whole[0] is None else whole[0]
     if whole[1] is None:
         start = BEYOND if whole[0] is None else f"at least {two_digits(least)}"
@@ -271,7 +268,8 @@ def _projection(low: float, middle: float, high: float) -> Projection:
         )
         return Projection(None, least, None, words)
     most = BEYOND if whole[2] is None else two_digits(whole[2])
-    words = f"about {two_digits(whole[1])} more (80 % range: {two_digits(least)} to {most})"
+    between = f"{two_digits(least)} to {most}"
+    words = f"about {two_digits(whole[1])} more, {provided} (80 % range: {between})"
     return Projection(whole[1], least, whole[2], words)
 
 
@@ -280,173 +278,55 @@ def two_digits(number: int) -> str:
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
-def _dimensions_seen(engine: AnyEngine, pulls: NDArray[np.int64]) -> int:
-    if engine.setup.regularization == 0.0:  # the initial pulls span the features
-        return engine.setup.features.shape[1]
-    return int(np.linalg.matrix_rank(engine.setup.features[pulls > 0])) if pulls.any() else 0
+def _by_widths(engine: AnyEngine, posterior: Posterior, now: Any) -> list[float]:
+    """Evaluations at the stop if the gaps are large, as estimated, and small."""
+    setup, told, aside = engine.setup, posterior.observed, posterior.aside
+    estimated = engine.estimates(posterior, now)
+    order = np.argsort(-estimated.means, kind="stable")
+    inside, outside = order[max(0, setup.m - NEAR) : setup.m], order[setup.m : setup.m + NEAR]
+    gaps = np.abs(estimated.means[inside][:, None] - estimated.means[outside])
+    own, apart = _deviations(posterior, setup.sigma, inside, outside)
+    widths = own if setup.alone else apart
+    threshold = _later_threshold(engine, posterior)
+    found = []
+    for beside, least in GAP_QUANTILES:
+        taken = np.maximum(gaps + beside * apart, least * apart) + setup.epsilon
+        ratios = np.full(taken.shape, np.inf)
+        np.divide(widths, taken, out=ratios, where=taken > 0.0)
+        found.append(aside + _time(float(ratios.max()), told - aside, threshold))
+    return found
 
 
-def _drawn_means(
-    engine: AnyEngine, posterior: Posterior, now: Any, generator: np.random.Generator
-) -> Reals:
-    """The estimates plus Xθ with θ from N(0, σ²V⁻¹), one row per draw."""
-    x = engine.setup.features
-    noise = generator.standard_normal((x.shape[1], DRAWS))
-    if is_identity(x):
-        precisions = posterior.pulls * engine.setup.weights + engine.setup.regularization
-        away = noise / np.sqrt(precisions)[:, None]
-    else:
-        away = x @ solve_upper(
-            factor(engine, posterior.pulls, engine.setup.regularization).T, noise
-        )
-    return np.asarray(_centre(engine, posterior, now) + engine.setup.sigma * away.T)
+def _deviations(
+    posterior: Posterior, sigma: float, inside: Any, outside: Any
+) -> tuple[Reals, Reals]:
+    """For every pair across the boundary: σ‖x_b‖ + σ‖x_c‖, and σ‖x_b − x_c‖, in the norm of V⁻¹."""
+    variances = posterior.variances
+    b, c = variances[inside][:, None], variances[outside]
+    products = np.array([posterior.row(int(arm))[outside] for arm in inside])
+    apart = np.sqrt(np.maximum(b + c - 2.0 * products, 0.0))
+    return sigma * (np.sqrt(b) + np.sqrt(c)), sigma * apart
 
 
-def _centre(engine: AnyEngine, posterior: Posterior, now: Any) -> Reals:
-    """The means as they are estimated, by the results of a pilot too."""
-    if not engine.setup.has_pilot:
-        return engine.estimates(posterior, now).means
-    # It may be set aside, but it is known.
-    x, sums = engine.setup.features, posterior.state.sums * engine.setup.weights
-    if is_identity(x):
-        return np.asarray(
-            sums / (posterior.pulls * engine.setup.weights + engine.setup.regularization)
-        )
-    lower = factor(engine, posterior.pulls, engine.setup.regularization)
-    theta = solve_upper(lower.T, solve_lower(lower, (x.T @ sums)[:, None]))
-    return np.asarray((x @ theta)[:, 0])
-
-
-def _totals(study: View, draws: Reals, seeds: NDArray[np.uint64], *, quick: bool) -> Reals:
-    """Evaluations at the stop, those told included, if the means were as drawn."""
-    engine, posterior = study.bound.engine, study.model.posterior
-    told, pilot = posterior.observed, posterior.pilot
-    most = told + engine.affordable(WORK / DRAWS)
-    if quick or most < WORTH_PLAYING * told:
-        return by_widths(engine, posterior.pulls, pilot, draws)
-    totals = np.zeros(len(draws))
-    for k, means in enumerate(draws):
-        model, origin = study.bound.rewards(means), (posterior, study.round)
-        played = engine.replicate(*model, seeds[k : k + 1], most, origin=origin)
-        totals[k] = played.samples[0]
-        if not played.stopped[0]:
-            totals[k] = by_widths(engine, played.pulls[0], pilot, draws[k : k + 1])[0]
-    return totals
-
-
-NEAR = 64  # arms on either side of the boundary whose pairs are looked at
-
-
-def whitened(engine: AnyEngine, pulls: Integers, arms: Integers) -> Reals:
-    """Vectors whose inner products are those of the arms under V⁻¹, one row per arm."""
-    x = engine.setup.features
-    if is_identity(x):
-        return x[arms] / np.sqrt(pulls * engine.setup.weights + engine.setup.regularization)
-    return solve_lower(factor(engine, pulls, engine.setup.regularization), x[arms].T).T
-
-
-def factor(engine: AnyEngine, pulls: Integers, ridge: float) -> Reals:
-    """The Cholesky factor of ridge·I + Σ_a N_a x_a x_aᵀ, each arm in units of its noise."""
-    x, counts = engine.setup.features[pulls > 0], (pulls * engine.setup.weights)[pulls > 0]
-    return np.asarray(np.linalg.cholesky((x.T * counts) @ x + ridge * np.eye(x.shape[1])))
-
-
-def by_widths(engine: AnyEngine, pulls: Integers, pilot: Integers, draws: Reals) -> Reals:
-    """Evaluations at the stop if the means were as drawn, and the pulls went on as they went.
-
-    ``pilot`` are the pulls that were set aside, all 0 where none were.
-    """
-    x = engine.setup.features
-    order = np.argsort(-draws, axis=1)
-    inside = order[:, max(0, engine.setup.m - NEAR) : engine.setup.m]
-    outside = order[:, engine.setup.m : engine.setup.m + NEAR]
-    near = np.unique(np.hstack([inside, outside]))
-    whitened_arms = np.zeros(x.shape)
-    whitened_arms[near] = whitened(engine, pulls - pilot, near)
-    shares = [
-        _worst_pair(engine, whitened_arms, means, b, c)
-        for means, b, c in zip(draws, inside, outside, strict=True)
-    ]
-    told, aside = int(pulls.sum()), int(pilot.sum())
-    if not engine.setup.has_pilot:
-        threshold = _later_threshold(engine, pulls)
-        return np.array([_time(share, told, threshold) for share in shares])
-    if not aside:
-        return np.array([_with_pilot(engine, share, told) for share in shares])
-    learnt = _log_det(engine, pulls) - _log_det(engine, pilot)
-    later = _pilot_threshold(engine, told, learnt)
-    since = told - aside
-    return np.array([aside + _time(share, since, lambda n: later(aside + n)) for share in shares])
-
-
-def _with_pilot(engine: AnyEngine, share: float, told: int) -> float:
-    """Evaluations at the stop, seen from within a pilot, which ends at Z = r/2."""
-    ends = max(float(told), told * engine.setup.features.shape[1] * share**2)
-    if ends - told > MOST:
-        return math.inf
-    later = _pilot_threshold(engine, ends, 0.0)
-    return ends + _time(share, told, lambda n: later(ends + n), least=1.0)
-
-
-def _pilot_threshold(engine: AnyEngine, at: float, learnt: float) -> Callable[[float], float]:
-    """C(t) after a pilot: ln det is ``learnt`` at some time, and the rest is r on average."""
-    rank = engine.setup.features.shape[1]
+def _later_threshold(engine: AnyEngine, posterior: Posterior) -> Callable[[float], float]:
+    """C after so many evaluations since the pilot, if the arms keep their shares of the pulls."""
+    setup, told, aside = engine.setup, posterior.observed, posterior.aside
+    learnt = (
+        posterior.information_since_pilot(setup.sigma) if setup.has_pilot else posterior.log_det
+    )
+    rank = setup.features.shape[1]
 
     def threshold(time: float) -> float:
-        known = learnt + rank * math.log(time / at) + rank
-        return engine.threshold_at(time, known)
+        return engine.threshold_at(aside + time, learnt + rank * math.log((aside + time) / told))
 
     return threshold
 
 
-def _worst_pair(
-    engine: AnyEngine,
-    whitened: Reals,
-    means: Reals,
-    inside: Integers,
-    outside: Integers,
-) -> float:
-    """The largest σ‖x_b − x_c‖_{V⁻¹} / (μ_b − μ_c + ε) of a b inside and a c outside."""
-    b, c = whitened[inside], whitened[outside]
-    squares_b, squares_c = (b**2).sum(axis=1)[:, None], (c**2).sum(axis=1)
-    if engine.setup.alone:
-        widths = np.sqrt(squares_b) + np.sqrt(squares_c)
-    else:
-        widths = np.sqrt(np.maximum(squares_b + squares_c - 2.0 * b @ c.T, 0.0))
-    gaps = means[inside][:, None] - means[outside] + engine.setup.epsilon
-    shares = np.full(gaps.shape, np.inf)
-    np.divide(widths, gaps, out=shares, where=gaps > 0.0)
-    return engine.setup.sigma * float(shares.max())
-
-
-def _later_threshold(engine: AnyEngine, pulls: Integers) -> Callable[[float], float]:
-    """C(t), if the pulls of all arms grow alike from now on."""
-    told, rank = int(pulls.sum()), engine.setup.features.shape[1]
-    log_det = 0.0
-    if engine.setup.shift > 0.0:
-        log_det = _log_det(engine, pulls) - rank * math.log(engine.setup.shift)
-
-    def threshold(time: float) -> float:
-        grown = log_det + rank * math.log(time / told) if engine.setup.shift > 0.0 else 0.0
-        return engine.threshold_at(time, grown)
-
-    return threshold
-
-
-def _log_det(engine: AnyEngine, pulls: Integers) -> float:
-    """Ln det of shift·I + Σ_a N_a x_a x_aᵀ."""
-    if is_identity(engine.setup.features):
-        return float(np.log(pulls * engine.setup.weights + engine.setup.shift).sum())
-    return 2.0 * float(np.log(np.diag(factor(engine, pulls, engine.setup.shift))).sum())
-
-
-def _time(
-    share: float, told: int, threshold: Callable[[float], float], least: float | None = None
-) -> float:
-    """The least t with C(t) · share · sqrt(told/t) ≤ 1, from below; infinite beyond MOST."""
-    time = float(told) if least is None else least
+def _time(ratio: float, told: int, threshold: Callable[[float], float]) -> float:
+    """The least t ≥ told with C(t) · ratio · sqrt(told/t) ≤ 1, from below; infinite beyond MOST."""
+    time = float(told)
     while time - told <= MOST:
-        later = told * (threshold(time) * share) ** 2
+        later = told * (threshold(time) * ratio) ** 2
         if later <= 1.001 * time:
             return max(time, later)
         time = later

@@ -11,7 +11,7 @@ from shortlist.files.paths import from_here
 from shortlist.printable import count, few, iso
 
 if TYPE_CHECKING:
-    from shortlist.study.insight.health import Finding
+    from shortlist.study.insight.finding import Finding
     from shortlist.study.insight.remaining import Projection
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
@@ -43,7 +43,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
 
 def _linearity(study: Study) -> str:
     from shortlist.study.insight.audit import rests_on_features
-    from shortlist.study.insight.health import is_linearity_tested
+    from shortlist.study.insight.linearity_words import is_linearity_tested
 
     if not rests_on_features(study.bound):
         return "not assumed"
@@ -61,7 +61,7 @@ def study_words(study: Study) -> str:
 
 
 def _progress_words(study: Study) -> str:
-    from shortlist.study.insight.health import departure
+    from shortlist.study.insight.linearity_words import departure
     from shortlist.study.view import before_the_rounds, next_look
 
     taken = count(study.evaluations, "evaluation")

@@ -112,6 +112,6 @@ def _left(study: View) -> str:
     if study.aim.out_of:
         return ""  # the budget stands beside the evaluations
     try:
-        return remaining(study, quick=True).short
+        return remaining(study).short
     except np.linalg.LinAlgError:
         return ""  # a line to look at must not end a run

@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from shortlist.advice import advised, command, shell_word
 from shortlist.errors import InvalidInput
 from shortlist.study.trial import Trial
 
@@ -74,10 +73,9 @@ class UntoldResults:
                     break  # this folder cannot be written to
 
     def __str__(self) -> str:
-        way = advised(
-            command("tell", shell_word(str(self.path))),
+        way = (
             f"study.tell_many(read_untold({str(self.path)!r}), if_told='ignore') with "
-            "shortlist.study.running.untold_results.read_untold",
+            "shortlist.study.running.untold_results.read_untold"
         )
         return (
             f"{self.results} finished results are kept in {self.path}, one per line: when the storage "

@@ -28,7 +28,6 @@ import sqlalchemy as sql
 from sqlalchemy.dialects import postgresql, sqlite
 
 from shortlist._version import __version__
-from shortlist.advice import advised, command
 from shortlist.errors import (
     DamagedStorage,
     InvalidSetting,
@@ -596,7 +595,7 @@ class StoredStudy(Storage):
             raise StorageError(
                 f"{self.where} can be read, but not written to: nothing was changed. Copy it to a "
                 "folder that you can write to, together with its -wal file if there is one. To read "
-                f"it here, use {advised(command('status'), 'Study.load(storage)')}."
+                "it here, use Study.load(storage)."
             )
         if writing and self._identity is not None:
             # What is written to a deleted file is lost with this process.
@@ -668,10 +667,9 @@ class StoredStudy(Storage):
             except StorageError as error:
                 if time.monotonic() + pause > deadline:
                     self._lost.append(begun.number)
-                    look = advised(
-                        f"{command('status')} shows it; telling a plate again is safe.",
+                    look = (
                         "study.refresh() and study.trials show it; telling again is safe with "
-                        "if_told='ignore', or with a key= for unrequested data.",
+                        "if_told='ignore', or with a key= for unrequested data."
                     )
                     raise OutcomeUnknown(
                         f"{self.where} was lost while a change was being committed "
@@ -736,9 +734,9 @@ class StoredStudy(Storage):
         with self._connected() as connection:
             known = names_in(connection)
             if name is None and len(known) > 1:
-                way = advised("with --study NAME", "by Study.load(storage, name)")
                 raise InvalidSetting(
-                    f"{self.where} holds {len(known)} studies: {quoted(known)}. Name one {way}."
+                    f"{self.where} holds {len(known)} studies: {quoted(known)}. Name one "
+                    "by Study.load(storage, name)."
                 )
             wanted = known[0] if name is None and known else name
             found = None if wanted is None else self._find(connection, wanted)

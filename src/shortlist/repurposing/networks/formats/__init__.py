@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 
-from shortlist.advice import advised
 from shortlist.errors import InvalidNetwork, unknown_name
 from shortlist.files.writing import write_file
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, abstract
@@ -72,9 +71,8 @@ def read(
         beside = path.with_suffix(".noa")
         if rules is None and not beside.exists():
             raise InvalidNetwork(
-                f"{path.name} has edges but no rules: "
-                + advised("", "pass rules=, for example rules=8 for 'any activator on', or ")
-                + f"put {beside.name} beside it."
+                f"{path.name} has edges but no rules: put {beside.name} beside it, or give rules, "
+                "such as 8 for 'any activator on'."
             )
         given = parse_rules(read_text(beside), beside.name) if rules is None else rules
         return parse_sif(text, given, path.name).network()
@@ -84,11 +82,8 @@ def read(
         several = sum(len(possible) > 1 for possible in found.rules.values())
         raise InvalidNetwork(
             f"{path.name} leaves {optional} edges optional and the rules of {several} genes open, "
-            "so it is not one network: "
-            + advised(
-                "give a file in which every choice is made, such as a .bnet.",
-                "read it with read_abstract, and choose with .network().",
-            )
+            "so it is not one network: give a file in which every choice is made, such as a .bnet, "
+            "or choose a network of those that read_abstract finds."
         )
     return found.network()
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from shortlist.errors import InvalidNetwork
-from shortlist.files.reader_process import read_in_process
+from shortlist.files.sbml import read_model
 from shortlist.repurposing.networks.logic import (
     FALSE,
     AtLeast,
@@ -40,12 +40,7 @@ def parse_sbml(text: str, name: str = "network.sbml") -> BooleanNetwork:
     names where all have one of their own, else their identifiers.
     """
     _require_libsbml()
-    model = read_in_process(
-        "shortlist.files.sbml:model",
-        {"name": name, "text": text},
-        source=name,
-        error=InvalidNetwork,
-    )
+    model = read_model(text, name)
     for identifier, _, most in model["species"]:
         if most is not None and most > 1:
             raise InvalidNetwork(

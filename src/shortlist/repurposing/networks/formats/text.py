@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from shortlist.errors import InvalidNetwork
-from shortlist.files.paths import checked_path
+from shortlist.files.paths import regular_file
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
 from shortlist.repurposing.networks.logic import Expression, genes_of, is_name, parse
 from shortlist.repurposing.networks.network import BooleanNetwork
@@ -26,7 +26,7 @@ _SIGNS = {
 
 def read_text(path: Path) -> str:
     """A file's text, with or without a byte-order mark."""
-    path = checked_path(path, InvalidNetwork)
+    path = regular_file(path, InvalidNetwork)
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -1,0 +1,237 @@
+"""What a study says of the test of linearity: whether it was made, what it found, what to do."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import numpy as np
+
+from shortlist.features import MOST_WITHOUT
+from shortlist.noise.spread import HINT, Spread, p_value
+from shortlist.plans.difference_bounds import MOST_ARMS
+from shortlist.printable import count
+from shortlist.study.insight.audit import audit_results, rests_on_features
+from shortlist.study.insight.feature_findings import examine_features
+from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.view import View
+
+ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
+
+
+def spread(study: View) -> Spread:
+    """The results of every arm so far: how many, their mean and their spread."""
+    told = np.array([trial.arm for trial in study.taken], np.int64)
+    values = np.array([trial.value for trial in study.taken], np.float64)
+    return Spread.of(told, values, study.problem.relative_noise)
+
+
+def not_held(study: View) -> str:
+    """That the guarantee does not hold, where linear means with this σ were rejected."""
+    shape = study.bound.relation.shape
+    return f"The guarantee assumes means that are {shape} and noise of at most σ: it does not hold."
+
+
+def is_linearity_untested(study: View) -> bool:
+    """Whether an answer assumes that the means are linear, and nothing has tested it."""
+    if not rests_on_features(study.bound):
+        return False
+    if not study.bound.relation.audited:
+        return not study.audit.wanted
+    verdict = study.audit.verdict
+    if verdict is None or not study.audit.results:
+        return True
+    return all(map(math.isinf, verdict.detectable))  # nothing would have been found
+
+
+def is_linearity_tested(study: View) -> bool:
+    """Whether the answer is final, assumes that the means are linear, and was tested for it."""
+    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
+
+
+def untested(study: View) -> str:
+    """Why linearity was not tested, in a sentence."""
+    what, audit = _assumed(study), study.audit
+    if not audit.wanted:
+        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+    if not audit.results:
+        return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
+    return (
+        f"{what} was not tested: the {len(audit.results):,} evaluations made for it could not have "
+        f"shown a misfit; {_evaluated(study)}."
+    )
+
+
+def passed(study: View) -> str:
+    """How linearity was tested and what would have been found, in a sentence."""
+    audit, what = study.audit, _assumed(study)
+    if not study.bound.relation.audited:
+        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
+    assert audit.verdict is not None
+    tested = len({trial.arm for trial in audit.results})
+    single, spread = audit.verdict.detectable
+    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
+    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
+    before = audit_results(study.taken) - len(audit.results)
+    earlier = f", and by {before:,} before it" if before else ""
+    span, gap = _span_and_gap(study)
+    return (
+        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
+        f"stop, which are not included in the pulls of the shortlist{earlier} (level "
+        f"{LEVEL * 100:g} %); {_evaluated(study)}. A misfit {' or '.join(sizes)} would have been found with "
+        f"probability 0.9, where the estimated means span {span:.2g} and ranks {study.problem.m} and "
+        f"{study.problem.m + 1} are {gap:.2g} apart: smaller departures, which can make the list "
+        "wrong, were not excluded."
+    )
+
+
+def _span_and_gap(study: View) -> tuple[float, float]:
+    """How far the estimated means reach, and how far apart those next to the boundary are."""
+    ranked = np.sort(study.table()["mean"].to_numpy())
+    ranked = ranked if study.problem.minimizes else ranked[::-1]
+    gap = abs(ranked[study.problem.m - 1] - ranked[study.problem.m])
+    return float(abs(ranked[-1] - ranked[0])), float(gap)
+
+
+def _assumed(study: View) -> str:
+    return f"That {study.bound.relation.assumed}"
+
+
+def _evaluated(study: View) -> str:
+    seen = int((study.model.posterior.pulls > 0).sum())
+    return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
+
+
+def advice(study: View) -> str:
+    """Why linear means with this σ were rejected, and what to do."""
+    return f"{departure(study)} {not_held(study)} {remedy(study)}"
+
+
+Cause = Literal["sigma", "linearity", "either"]
+BADGES: dict[Cause, str] = {
+    "sigma": "σ too small",
+    "linearity": "linearity rejected",
+    "either": "linearity or σ rejected",
+}
+
+
+def rejected(study: View) -> tuple[str, str]:
+    """Why an answer is not certified, where linear means with this σ were rejected.
+
+    Returns a badge, and sentences that also say what to do.
+    """
+    return BADGES[_cause(study, spread(study))[0]], advice(study)
+
+
+def _cause(study: View, results: Spread) -> tuple[Cause, str]:
+    """What is wrong where a linear model with this σ does not explain the results, and why.
+
+    A linear model is tested with σ as it was given, and one that is too small is rejected however
+    linear the means are. Results of the same arm tell the two apart: they say what the noise is
+    whatever the means.
+    """
+    from scipy.special import chdtrc
+
+    degrees, (level, words, *_) = (
+        results.replicates,
+        study.bound.noise.finding(results, study.problem.names),
+    )
+    if level == "warning":
+        return "sigma", (
+            f"{words} So σ is too small, and whether the means are linear cannot be judged before "
+            "it is right."
+        )
+    freedom = f"{count(degrees, 'degree')} of freedom"
+    p = 1.0
+    if degrees:
+        p = float(chdtrc(degrees, float(results.squares.sum()) / study.problem.sigma**2))
+    linear = f"the means are not {study.bound.relation.shape}"
+    if degrees >= ENOUGH_REPLICATES and p >= HINT:
+        return (
+            "linearity",
+            f"Results of the same arm agree with σ ({freedom}, {p_value(p)}), so {linear}.",
+        )
+    if p < HINT:
+        return "either", (
+            f"Either σ is too small, as results of the same arm suggest ({freedom}, {p_value(p)}), or "
+            f"{linear}."
+        )
+    return "either", (
+        f"Either {linear} or σ is too small: results of the same arm are too few to say which "
+        f"({freedom}). Evaluate a few arms again, {ENOUGH_REPLICATES} times in all, and tell the "
+        "results: study.tell(arm=…, value=…)."
+    )
+
+
+def _larger_sigma(study: View, results: Spread) -> str:
+    """How to continue with a σ that results of the same arm do not contradict."""
+    ways = study.problem.noise.larger(results)
+    return (
+        f"begin a new study with a larger σ ({' or '.join(ways)}), and give it the results: "
+        "new_study.carry_over(study). Continuations of this study would keep its σ."
+    )
+
+
+def remedy(study: View) -> str:
+    """How to continue where a linear model with this σ does not explain the results.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
+    No result is lost. If unsure, continue without features, which
+    """
+    results = spread(study)
+    cause, _ = _cause(study, results)
+    larger = _larger_sigma(study, results)
+    if cause == "sigma":
+        return f"No result is lost: {larger}"
+    words = _without_linearity(study)
+    return words if cause == "linearity" else f"{words} If instead σ is too small, {larger}"
+
+
+def _without_linearity(study: View) -> str:
+    """How to continue where the means are not linear."""
+    c, arms = study.bound.relation.tolerance, study.problem.arms
+    verified = "study.verify() goes on in this study with the features as a guide only"
+    if arms > MOST_WITHOUT:
+        return (
+            f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
+            f"cannot continue without features. {verified}. Or begin one with other features, in "
+            "which the means are closer to linear: new_study.carry_over(study) gives it the results. "
+            "Or leave out arms that are known to be bad."
+        )
+    within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
+    others = [verified]
+    if arms <= MOST_ARMS:
+        others.insert(
+            0,
+            f"study.continued(algorithm=MisLid(misspecification=c)), if every mean is within {within}",
+        )
+    if any(
+        each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
+    ):
+        others.append(
+            "a new study with a column of ones added to the features, since the present ones "
+            "cannot express a level common to all results"
+        )
+    return (
+        "No result is lost. If unsure, continue without features, which keeps every result and "
+        "assumes nothing about the means: study.continued(features=None). Alternatives: "
+        f"{'; '.join(others)}. To give a new study these results: new_study.carry_over(study)."
+    )
+
+
+def departure(study: View) -> str:
+    """What contradicts means that are linear, or within c of linear, and the likely cause."""
+    rejection, shape = study.audit.rejection, study.bound.relation.shape
+    assert rejection is not None
+    return (
+        f"the results contradict means that are {shape} in the features with noise of "
+        f"{study.problem.noise.size} "
+        f"(tested at level {LEVEL * 100:g} % after "
+        f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
+        f"{rejection.measured:.3g}, but a linear model of the other results gives "
+        f"{rejection.predicted:.3g}. {_cause(study, spread(study))[1]}"
+    )
