@@ -22,6 +22,7 @@ import shortlist
 from budget_rivals import COIN, RIVALS, errors_of
 from shortlist.plans.budget import BudgetStrategy
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
@@ -70,7 +71,7 @@ def play(
     while not strategy.spent:
         plan = strategy.plan
         noise = sigma * np.sqrt(plan) * generator.standard_normal(len(plan))
-        strategy.decide(plan * means + noise, seed)
+        strategy.decide(PlanResults(plan, plan * means + noise), seed)
     m = int(strategy.inside.sum())
     return bool(means[strategy.inside].min() < np.sort(means)[-m])
 

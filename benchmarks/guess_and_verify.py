@@ -22,7 +22,6 @@ import matplotlib as mpl
 import numpy as np
 
 import shortlist
-from shortlist.arrays import Integers, Reals
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.catalog.registry import ALGORITHMS
 from shortlist.engine.algorithm import Algorithm
@@ -30,6 +29,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.plans.guide import GuidedStrategy
 from shortlist.plans.means import Fit, OwnFit
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
@@ -170,8 +170,8 @@ def which_naming_decides(runs: int) -> None:
     stops: Counter[int] = Counter()
 
     class Counted(GuessAndVerify):
-        def decide(self, sums: np.ndarray, seed: int) -> None:
-            super().decide(sums, seed)
+        def decide(self, results: PlanResults, seed: int) -> None:
+            super().decide(results, seed)
             if self.statistic <= self._problem.epsilon:
                 stops[len(self._tables.namings)] += 1
 
@@ -202,7 +202,7 @@ MOST = 1500  # pulls of a run; one that needs more has not erred
 class Certain(GuessAndVerify):
     """Guesses the second arm from the start, and is certain of it."""
 
-    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """Whatever the results are."""
         return OwnFit(np.array([0.0, 1.0, -1.0]), np.full(3, 1e-9))
 
@@ -221,7 +221,7 @@ class Liar:
 
 FEATURES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
 # Results and sums so far, and the list: the second arm, which is not the best.
-LUCKY = np.full(3, 4), np.array([0.0, 2.0, -4.0]), np.arange(3) == 1
+LUCKY = PlanResults(np.full(3, 4), np.array([0.0, 2.0, -4.0])), np.arange(3) == 1
 
 
 def guided(problem: ReducedProblem, **given: Any) -> GuidedStrategy:
@@ -260,7 +260,8 @@ def error_of(way: str, noise: str, delta: float, runs: int) -> int:
         made = 0
         while made < MOST:
             made += int(strategy.plan.sum())
-            strategy.decide(sums_of(noise, strategy.plan, rng), run)
+            sums = sums_of(noise, strategy.plan, rng)
+            strategy.decide(PlanResults(strategy.plan, sums), run)
             if strategy.statistic <= 0.0:
                 wrong += not strategy.inside[0]
                 break

@@ -21,8 +21,9 @@ import shortlist
 from linearity import TRUTHS
 from shortlist.catalog.recommendation import recommended
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.guide import ANY_MEANS, GuidedStrategy, NearlyLinearFit
-from shortlist.plans.means import Fit
+from shortlist.plans.guide import ANY_MEANS, GuidedStrategy
+from shortlist.plans.means import Fit, NearlyLinearFit
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.relation import Unrelated
 from suite import suite
@@ -122,10 +123,10 @@ class Known(GuidedStrategy):
 
     def __init__(self, problem: ReducedProblem, features: np.ndarray, truth: np.ndarray) -> None:
         self._truth = truth
-        nothing = np.zeros(len(truth), np.int64), np.zeros(len(truth))
-        super().__init__(problem, features, None, (*nothing, best_of(truth, problem.m)))
+        past = PlanResults.none(len(truth)), best_of(truth, problem.m)
+        super().__init__(problem, features, None, past)
 
-    def guess(self, pulls: np.ndarray, sums: np.ndarray, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """The truth, whatever the results are."""
         arms = len(self._truth)
         exact = np.ascontiguousarray(1e-6 * self._basis.T)

@@ -8,6 +8,7 @@ import numpy as np
 
 import shortlist
 from shortlist.plans.budget import BudgetStrategy
+from shortlist.plans.results import PlanResults
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]
@@ -26,5 +27,6 @@ def play(strategy: BudgetStrategy, means: Any, seed: int = 3) -> BudgetStrategy:
     generator = np.random.default_rng(seed)
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(len(strategy.plan))
-        strategy.decide(strategy.plan * np.asarray(means) + noise, seed)
+        sums = strategy.plan * np.asarray(means) + noise
+        strategy.decide(PlanResults(strategy.plan, sums), seed)
     return strategy

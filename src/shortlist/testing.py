@@ -30,6 +30,7 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
 from shortlist.plans.algorithm import Planned
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.rules.pair import Arms, Pair
@@ -294,16 +295,16 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
         )
         told += int(now.plan.sum())
         turn += 1
-        sums = now.plan * means
+        results = PlanResults.at(now.plan, means)
         before, other = _held(now), now.copy()
-        other.decide(sums, seed)
+        other.decide(results, seed)
         _require(
             _same(before, _held(now)),
             "a copy must be independent, but deciding on it changed the original: replace arrays, "
             "never write into them",
         )
-        now.decide(sums, seed)
-        twin.decide(sums, seed)
+        now.decide(results, seed)
+        twin.decide(results, seed)
         _require(
             _same(_held(now), _held(twin)),
             f"a strategy must depend on its results only, but two with the same results differ after "

@@ -13,6 +13,7 @@ from planned import INSTANCE, X, begin, result
 from shortlist import errors
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
 
@@ -25,8 +26,8 @@ class Lazy(Strategy):
         self.b, self.c, self.threshold, self.statistic = 0, task.m, np.inf, np.inf
         self.task = task
 
-    def decide(self, sums: np.ndarray, seed: int) -> None:
-        self.inside = np.argsort(np.argsort(-sums)) < self.task.m
+    def decide(self, results: PlanResults, seed: int) -> None:
+        self.inside = np.argsort(np.argsort(-results.sums)) < self.task.m
         self.b, self.c = np.flatnonzero(self.inside)[0], np.flatnonzero(~self.inside)[0]
         self.threshold, self.statistic = 1.0, -1.0
 

@@ -16,8 +16,10 @@ from shortlist.arrays import Mask, Reals
 from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
-from shortlist.plans.guess_and_verify import GuessAndVerify, PairEvidence, squared_threshold, vote
+from shortlist.plans.evidence import PairEvidence, squared_threshold
+from shortlist.plans.guess_and_verify import GuessAndVerify, vote
 from shortlist.plans.means import OwnMeans
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
 
@@ -37,7 +39,7 @@ def played(
         else:
             sums = np.array([noise(n, mu) for n, mu in zip(pulls, means, strict=True)])
         made += int(pulls.sum())
-        strategy.decide(sums, 0)
+        strategy.decide(PlanResults(pulls, sums), 0)
         if strategy.statistic <= epsilon:
             return True
     return False
@@ -166,13 +168,13 @@ def test_named_arms_are_kept_while_they_seem_cheaper_to_verify() -> None:
     strategy = GuessAndVerify(problem)
     means = np.array([1.0, 1.0, 1.0, 0.0, 0.0, 0.0])  # any two of the first three are right
     while not strategy._tables.namings:
-        strategy.decide(strategy.plan * means, 0)
+        strategy.decide(PlanResults.at(strategy.plan, means), 0)
     named = np.flatnonzero(strategy.inside).tolist()
     other = next(arm for arm in range(3) if arm not in named)
-    strategy.decide(strategy.plan * (means - 0.1), 0)
+    strategy.decide(PlanResults.at(strategy.plan, means - 0.1), 0)
     drift = strategy.plan * means
     drift[other] += 0.05 * strategy.plan[other]  # now of largest mean, by a little
-    strategy.decide(drift, 0)
+    strategy.decide(PlanResults(strategy.plan, drift), 0)
     assert np.flatnonzero(strategy.inside).tolist() == named
     assert strategy._whole is not None
     assert strategy._whole.means[other] > strategy._whole.means[named].min()
@@ -183,10 +185,10 @@ def test_a_named_set_is_given_up_when_it_seems_wrong() -> None:
     strategy = GuessAndVerify(problem)
     first = np.array([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])
     while not strategy._tables.namings:
-        strategy.decide(strategy.plan * first, 0)
+        strategy.decide(PlanResults.at(strategy.plan, first), 0)
     later = np.array([-1.0, 1.0, 1.0, 0.0, 0.0, 0.0])
     for _ in range(40):
-        strategy.decide(strategy.plan * later, 0)
+        strategy.decide(PlanResults.at(strategy.plan, later), 0)
         if strategy.statistic <= problem.epsilon:
             break
     assert np.flatnonzero(strategy.inside).tolist() == [1, 2]

@@ -12,16 +12,15 @@ import pytest
 import shortlist
 from error_rates import shown_below
 from shortlist import Guided, Study, errors
-from shortlist.plans.guess_and_verify import PlanResults
+from shortlist.plans.evidence import FittedPlan, PredictedEvidence
 from shortlist.plans.guide import (
     GuidedStrategy,
-    PredictedEvidence,
     combined,
     copied,
-    nearly_linear,
     predicted,
 )
-from shortlist.plans.means import OwnFit, OwnMeans
+from shortlist.plans.means import OwnFit, OwnMeans, nearly_linear
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
 DOSES = np.linspace(0.0, 1.0, 12)
@@ -373,8 +372,9 @@ def evidence_of(problem: ReducedProblem, plans: list[Any]) -> PredictedEvidence:
     guess = OwnFit(np.zeros(arms), np.ones(arms))
     found = PredictedEvidence.none(np.array([0]), guess, problem)
     for pulls, sums, means, variances in plans:
-        told = OwnMeans(problem).fit(pulls, sums)
-        found = found.after(PlanResults(pulls, sums, told, OwnFit(means, variances)), problem)
+        results, expected = PlanResults(pulls, sums), OwnFit(means, variances)
+        plan = FittedPlan(results, OwnMeans(problem).fit(results), expected)
+        found = found.after(plan, problem)
     return found
 
 
@@ -440,11 +440,11 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(kind: str, lies: bool
             )
             pulls = np.where(lead > 0.0, 3, 1)
             pulls[0] = 5
-            told = sums(pulls, rng)
+            told = PlanResults(pulls, sums(pulls, rng))
             expected = OwnFit(means, variances)
             if found is None:
                 found = PredictedEvidence.none(np.array([0]), expected, problem)
-            plan = PlanResults(pulls, told, OwnMeans(problem).fit(pulls, told), expected)
+            plan = FittedPlan(told, OwnMeans(problem).fit(told), expected)
             found = found.after(plan, problem)
         some = slice(which * arms // 20, (which + 1) * arms // 20)
         passed[some] = (found.largest[0, 1:] >= -np.log(share))[some]
@@ -490,9 +490,12 @@ def test_the_size_of_departures_is_learnt() -> None:
     for seed in range(20):
         noise = np.random.default_rng(seed).normal(size=60)
         sums = pulls * line + 2.0 * 0.5 * noise
-        straight += nearly_linear(basis, pulls, sums, np.ones(60), 0.5).departure == 0.0
+        straight += (
+            nearly_linear(basis, PlanResults(pulls, sums), np.ones(60), 0.5).departure == 0.0
+        )
         away = 0.6 * np.sin(17.0 * np.arange(60))
-        fit = nearly_linear(basis, pulls, sums + pulls * away, np.ones(60), 0.5)
+        departing = PlanResults(pulls, sums + pulls * away)
+        fit = nearly_linear(basis, departing, np.ones(60), 0.5)
         bent += fit.departure > 0.0
         assert np.abs(fit.means - line - away).mean() < np.abs(away).mean()
     assert straight >= 18
@@ -502,7 +505,8 @@ def test_the_size_of_departures_is_learnt() -> None:
 def test_arms_without_results_are_predicted() -> None:
     basis = np.linalg.qr(np.column_stack([np.ones(10), np.arange(10.0)]))[0]
     pulls = np.array([2, 0, 0, 0, 2, 0, 0, 0, 0, 2])
-    fit = nearly_linear(basis, pulls, pulls * 0.5 * np.arange(10.0), np.ones(10), 0.1)
+    results = PlanResults.at(pulls, 0.5 * np.arange(10.0))
+    fit = nearly_linear(basis, results, np.ones(10), 0.1)
     np.testing.assert_allclose(fit.means, 0.5 * np.arange(10.0), atol=1e-9)
     assert (fit.own_variances > 0.0).all()
     assert np.isinf(fit.variances(np.array([3]))[0, 3])
@@ -524,7 +528,8 @@ def test_a_list_with_good_looking_wrong_arms_is_verified_as_rarely_as_promised(
         for number in range(runs):
             rng = np.random.default_rng([seed, number])
             pulls = np.full(6, 4)
-            past = pulls, pulls * (means + 0.5 * (np.arange(6) == 1)), np.arange(6) == 1
+            lucky = means + 0.5 * (np.arange(6) == 1)
+            past = PlanResults.at(pulls, lucky), np.arange(6) == 1
             now = GuidedStrategy(problem, features, None, past)
             spent = 0
             while now.statistic > 0.0 and spent < 600:
@@ -532,7 +537,7 @@ def test_a_list_with_good_looking_wrong_arms_is_verified_as_rarely_as_promised(
                 off = rng.normal(size=6) * np.sqrt(plan)
                 if noise == "signs":
                     off = 2.0 * rng.binomial(plan, 0.5) - plan
-                now.decide(plan * means + 0.4 * off, number)
+                now.decide(PlanResults(plan, plan * means + 0.4 * off), number)
                 spent += int(plan.sum())
             errors += now.statistic <= 0.0 and not now.inside[0]
         return errors

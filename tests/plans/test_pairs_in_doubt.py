@@ -14,6 +14,7 @@ import shortlist
 from budgets import begin, play, result
 from shortlist import errors
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy, take_result
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.definition import _algorithm, _described
 
@@ -31,7 +32,7 @@ def told(
     features: Any, pulls: Any, means: Any, m: int, epsilon: float = 0.0
 ) -> PairsInDoubtStrategy:
     strategy = spending(features, m, epsilon=epsilon, budget=10_000)
-    strategy.take(np.asarray(pulls), np.asarray(pulls) * np.asarray(means))
+    strategy.take(PlanResults.at(np.asarray(pulls), np.asarray(means)))
     return strategy
 
 
@@ -46,9 +47,12 @@ def gains(
 ) -> list[float]:
     """For every arm the shares of variance that its result removes, each times its doubt."""
     order = np.argsort(-strategy.means)
-    before, removed = variances(features, strategy.pulls), []
+    before, removed = variances(features, strategy.results.pulls), []
     for arm in range(len(features)):
-        after, total = variances(features, strategy.pulls + (np.arange(len(features)) == arm)), 0.0
+        after, total = (
+            variances(features, strategy.results.pulls + (np.arange(len(features)) == arm)),
+            0.0,
+        )
         for b in order[:m]:
             for c in order[m:]:
                 old, new = (v[b, b] + v[c, c] - 2 * v[b, c] for v in (before, after))
@@ -113,14 +117,14 @@ def test_one_against_many_gets_more_than_any_of_them() -> None:
     means = np.append(0.1, np.zeros(24))
     strategy = told(np.eye(25), np.full(25, 10), means, 1)
     while strategy.told < 4_000:
-        strategy.decide(strategy.plan * means, 0)
-    others = strategy.pulls[1:]
-    assert strategy.pulls[0] / others.mean() == pytest.approx(np.sqrt(24), rel=0.02)
+        strategy.decide(PlanResults.at(strategy.plan, means), 0)
+    others = strategy.results.pulls[1:]
+    assert strategy.results.pulls[0] / others.mean() == pytest.approx(np.sqrt(24), rel=0.02)
     assert others.max() <= others.min() + 1
 
 
 def test_without_features_the_pair_in_doubt_gets_the_pulls() -> None:
-    pulls = play(spending(np.eye(5), 2), [2.0, 1.0, 0.8, -1.0, -2.0]).pulls
+    pulls = play(spending(np.eye(5), 2), [2.0, 1.0, 0.8, -1.0, -2.0]).results.pulls
     assert pulls[[1, 2]].sum() > 150
     assert (pulls >= 1).all()
 
@@ -129,13 +133,13 @@ def test_with_features_the_arm_that_tells_most_gets_the_pulls() -> None:
     """At a small angle two arms are told apart by a third."""
     angle = 0.1
     features = [[1.0, 0.0], [np.cos(angle), np.sin(angle)], [0.0, 1.0]]
-    pulls = play(spending(features, 1), np.array(features) @ [1.0, 0.0]).pulls
+    pulls = play(spending(features, 1), np.array(features) @ [1.0, 0.0]).results.pulls
     assert pulls[2] > 150
 
 
 def test_slack_moves_pulls_to_where_it_does_not_help() -> None:
     means = [3.0, 1.0, 0.99, 0.0]
-    near, slack = (play(spending(np.eye(4), 2, epsilon=e), means).pulls for e in (0.0, 0.5))
+    near, slack = (play(spending(np.eye(4), 2, epsilon=e), means).results.pulls for e in (0.0, 0.5))
     assert near[[1, 2]].sum() > slack[[1, 2]].sum()
 
 
@@ -143,10 +147,10 @@ def test_slack_moves_pulls_to_where_it_does_not_help() -> None:
 def test_arms_that_nothing_tells_apart_do_no_harm(m: int) -> None:
     features = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     last = play(spending(features, m, epsilon=0.1), features @ [1.0, 0.2])
-    assert last.pulls.sum() == 200
+    assert last.results.pulls.sum() == 200
     assert set(np.flatnonzero(last.inside)) < {0, 1, 2}
     alike = play(spending(np.ones((4, 1)), m), np.ones(4))
-    assert alike.pulls.sum() == 200
+    assert alike.results.pulls.sum() == 200
 
 
 def test_pairs_that_are_as_good_as_certain_still_have_an_order() -> None:
@@ -163,7 +167,7 @@ def test_a_plan_is_one_part_in_32_of_what_is_known_and_ends_at_the_budget() -> N
         known = strategy.told
         assert strategy.plan.sum() == (4 if not known else min(max(1, known // 32), 301 - known))
         ends.append(strategy.end)
-        strategy.decide(strategy.plan * np.array([1.0, 0.9, 0.8, 0.0]), 0)
+        strategy.decide(PlanResults.at(strategy.plan, np.array([1.0, 0.9, 0.8, 0.0])), 0)
     assert ends[-1] == strategy.end == strategy.told == 301
 
 
@@ -171,7 +175,7 @@ def test_results_decide_and_no_seed() -> None:
     plans = []
     for seed in (1, 2):
         strategy = spending(np.eye(4), 1, budget=90)
-        strategy.decide(np.array([1.0, 0.9, 0.8, 0.0]), seed)
+        strategy.decide(PlanResults(strategy.plan, np.array([1.0, 0.9, 0.8, 0.0])), seed)
         plans.append(strategy.plan.tolist())
     assert plans[0] == plans[1]
 

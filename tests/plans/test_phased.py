@@ -12,6 +12,7 @@ from error_rates import shown_above, shown_below
 from shortlist.plans.difference_bounds import contrast_threshold
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.phased import Phased, counts
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.simulation.instances import Instance
 from shortlist.theory import lower_bound
@@ -48,9 +49,9 @@ class Recorded(Phased):
         super().__init__(task)
         self.plans: list[np.ndarray] = []
 
-    def decide(self, sums: np.ndarray, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         self.plans = [*self.plans, self.plan]
-        super().decide(sums, seed)
+        super().decide(results, seed)
 
 
 def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
@@ -59,7 +60,8 @@ def test_the_bounds_use_the_norms_that_the_pulls_really_have() -> None:
     now, rng = engine.round(), np.random.default_rng(0)
     while not now.strategy.statistic <= 0.0:
         plan = now.strategy.plan
-        now.sums = plan * instance.means + 0.5 * np.sqrt(plan) * rng.standard_normal(12)
+        sums = plan * instance.means + 0.5 * np.sqrt(plan) * rng.standard_normal(12)
+        now.results = PlanResults(plan, sums)
         now.decide(0)
     assert len(now.strategy.plans) > 5
     information = np.zeros((12, 12))
@@ -79,7 +81,8 @@ def test_settled_arms_are_let_go() -> None:
     now, rng = engine.round(), np.random.default_rng(0)
     while not now.strategy.statistic <= 0.0:
         plan = now.strategy.plan
-        now.sums = plan * means + 0.5 * np.sqrt(plan) * rng.standard_normal(6)
+        sums = plan * means + 0.5 * np.sqrt(plan) * rng.standard_normal(6)
+        now.results = PlanResults(plan, sums)
         now.decide(0)
     first, last = now.strategy.plans[0], now.strategy.plans[-1]
     assert len(set(first.tolist())) == 1

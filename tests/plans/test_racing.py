@@ -39,6 +39,7 @@ from shortlist.plans.racing import (
     end,
     exploration,
 )
+from shortlist.plans.results import add_result
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
@@ -233,7 +234,7 @@ def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> Non
     while not now.strategy.statistic <= epsilon:
         for a in np.flatnonzero(now.strategy.plan):
             assert now.strategy.plan[a] == 1
-            now.sums[a] += rewards[pulls[a], a]
+            add_result(now.results, a, rewards[pulls[a], a])
             pulls[a] += 1
         now.decide(1)
     assert (pulls.tolist(), set(np.flatnonzero(now.inside).tolist())) == expected
@@ -280,7 +281,7 @@ def test_racing_for_one_arm_is_successive_elimination() -> None:
     made = np.zeros(5, int)
     while not now.strategy.statistic <= 0.0:
         for a in np.flatnonzero(now.strategy.plan):
-            now.sums[a] += rewards[made[a], a]
+            add_result(now.results, a, rewards[made[a], a])
             made[a] += 1
         now.decide(0)
     assert made.tolist() == pulls.tolist()

@@ -24,6 +24,7 @@ from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import UPDATES
 from shortlist.posterior.posterior import Posterior
@@ -147,7 +148,7 @@ class BudgetStrategy(Strategy):
         self._problem, self.budget, self.seed = problem, budget, 0
         self._basis = np.linalg.qr(problem.features)[0]
         # Those of all results so far, then the least-squares estimates.
-        self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self.results = PlanResults.none(arms)
         self.means, self._white = np.zeros(arms), np.zeros((rank, arms))
         self.inside = np.zeros(arms, np.bool_)
         from scipy.special import ndtri  # loads late: a tenth of a second
@@ -170,16 +171,16 @@ class BudgetStrategy(Strategy):
         """Whether all of the budget is in."""
         return self.told >= self.budget
 
-    def decide(self, sums: Reals, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         """Take in the plan's results, and make the next plan."""
-        self.take(self.plan, sums, seed)
+        self.take(results, seed)
 
-    def take(self, pulls: Integers, sums: Reals, seed: int | None = None) -> None:
+    def take(self, results: PlanResults, seed: int | None = None) -> None:
         """Take in results, whether or not those of the plan, and make the next plan."""
         after = self.copy()
         after.seed = self.seed if seed is None else seed
-        after.told = self.told + int(pulls.sum())
-        after.pulls, after.sums = self.pulls + pulls, self.sums + sums
+        after.told = self.told + int(results.pulls.sum())
+        after.results = self.results + results
         after._estimate()
         after._find_boundary()
         if not after.spent:
@@ -198,9 +199,10 @@ class BudgetStrategy(Strategy):
 
     def _estimate(self) -> None:
         """Least squares on all results; the columns of ``_white`` have the norms of V⁻¹."""
-        triangle = np.asarray(np.linalg.qr(np.sqrt(self.pulls)[:, None] * self._basis, mode="r"))
+        pulls, sums = self.results.pulls, self.results.sums
+        triangle = np.asarray(np.linalg.qr(np.sqrt(pulls)[:, None] * self._basis, mode="r"))
         self._white = solve_lower(triangle.T, self._basis.T)
-        self.means = (self._white @ self.sums) @ self._white
+        self.means = (self._white @ sums) @ self._white
 
     def _find_boundary(self) -> None:
         """Find the candidates, and the least certain pair of a candidate and a challenger."""
@@ -239,26 +241,26 @@ class BudgetProgress(PlanProgress):
 
     def decide(self, seed: int) -> None:
         """Give the strategy all results that came in."""
-        self._take(self.sums, seed)
+        self._take(self.results, seed)
 
     @property
     def needs_plan(self) -> bool:
         """Whether as many results are in as were planned, and some of the budget is left."""
-        told = int(self.pulls.sum())
+        told = int(self.results.pulls.sum())
         return self.strategy.plan.sum() <= told < self.spending.budget - self.spending.told
 
     def suppose_pull(self, arm: int) -> None:
         """Count a result as if it were in."""
-        self.pulls[arm] += 1
+        self.results.pulls[arm] += 1
 
     def suppose(self, means: Reals) -> None:
         """Go on to the next phase as if the results of this one had come out at their means."""
-        self._take(self.pulls * means)
+        self._take(PlanResults.at(self.results.pulls, means))
 
-    def _take(self, sums: Reals, seed: int | None = None) -> None:
-        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
-        self.spending.take(self.pulls, sums, seed)
-        self.pulls, self.sums = none
+    def _take(self, results: PlanResults, seed: int | None = None) -> None:
+        none = PlanResults.none(len(self.strategy.plan))
+        self.spending.take(results, seed)
+        self.results = none
 
 
 UNLIMITED = 2**40  # pulls of an arm: every result counts
@@ -286,12 +288,12 @@ class BudgetEngine(PlanEngine):
     ) -> PlanProgress:
         """Take steps from ``position`` to the stop or to their end."""
         assert isinstance(now, BudgetProgress)
-        unlimited = np.full(len(now.pulls), UNLIMITED, np.int64)
+        unlimited = np.full(len(now.strategy.plan), UNLIMITED, np.int64)
 
         def take(until: int) -> None:
             given = steps.kinds[:until], steps.arms[:until], steps.values[:until], position
             updates = UPDATES[posterior.state.layout]
-            take_steps(posterior.state, updates, unlimited, now.pulls, now.sums, False, *given)
+            take_steps(posterior.state, updates, unlimited, now.results, False, *given)
 
         if position.is_stopped[0]:  # what comes after the stop decides nothing
             take(len(steps.kinds))

@@ -27,6 +27,7 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import fitted, spreads, whitened
 from shortlist.errors import InvalidSetting
 from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold, mixture_threshold
 
@@ -70,7 +71,7 @@ def one_sided_level(risk: float) -> float:
 CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-    "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
+    "after Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
 
@@ -89,9 +90,7 @@ class DifferenceBounds:
     weighted: Reals  # estimates times their information, summed over the plans
     least: Reals  # the least B_ij of all decisions
     arms: ArmEvidence  # on every arm by itself
-    # Of every arm, in all plans.
-    pulls: Integers
-    sums: Reals
+    results: PlanResults  # of all plans
     # The arms that are among the m best, or are not, unless a bound was wrong.
     accepted: Mask
     rejected: Mask
@@ -109,18 +108,17 @@ class DifferenceBounds:
         basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
         none, nobody = np.zeros((arms, arms)), np.zeros(arms, np.bool_)
         known = none, none, none, np.full((arms, arms), np.inf)
-        totals = np.zeros(arms, np.int64), np.zeros(arms)
-        alone = ArmEvidence.none(arms)
-        return cls(problem, basis, level, *known, alone, *totals, nobody, nobody)
+        results = ArmEvidence.none(arms), PlanResults.none(arms)
+        return cls(problem, basis, level, *known, *results, nobody, nobody)
 
-    def after(self, pulls: Integers, sums: Reals) -> DifferenceBounds:
+    def after(self, results: PlanResults) -> DifferenceBounds:
         """The bounds with the results of one more plan."""
-        white = whitened(self.basis, pulls)
-        means = fitted(white, sums)
+        white = whitened(self.basis, results.pulls)
+        means = fitted(white, results.sums)
         new = 1.0 / spreads(white, SMALLEST_SHARE)
         information = self.information + new
         weighted = self.weighted + (means[:, None] - means) * new
-        first = self.first if self.pulls.any() else new
+        first = self.first if self.results.pulls.any() else new
         with np.errstate(invalid="ignore"):  # an arm and itself
             widths = contrast_threshold(self.level, information / first) / np.sqrt(information)
             widths = self.problem.sigma * widths
@@ -135,8 +133,7 @@ class DifferenceBounds:
             weighted=weighted,
             least=least,
             arms=self.arms.after(means, (white * white).sum(axis=0)),
-            pulls=self.pulls + pulls,
-            sums=self.sums + sums,
+            results=self.results + results,
             accepted=accepted,
             rejected=rejected,
         )
@@ -147,7 +144,7 @@ class DifferenceBounds:
         If an arm of the m best were below m others, one of these would not be of the m best, and
         the bound on their difference wrong. It is the same with another arm above K − m arms.
         """
-        arms, m = len(self.pulls), self.problem.m
+        arms, m = len(below), self.problem.m
         accepted, rejected = self.accepted, self.rejected
         while True:
             out = rejected | (~accepted & ((below | accepted).sum(axis=1) >= m))
@@ -158,7 +155,7 @@ class DifferenceBounds:
 
     def means(self) -> Reals:
         """Least-squares means on the results of all plans."""
-        return fitted(whitened(self.basis, self.pulls), self.sums)
+        return fitted(whitened(self.basis, self.results.pulls), self.results.sums)
 
     def inside(self, means: Reals) -> Mask:
         """The m arms that would be answered: the accepted, then those of largest mean."""
@@ -209,9 +206,9 @@ class DifferenceStrategy(Strategy):
     ) -> Integers:
         """The plan after these results; the last thing that may raise."""
 
-    def decide(self, sums: Reals, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         """Bound all differences again, and make the next plan."""
-        differences = self._differences.after(self.plan, sums)
+        differences = self._differences.after(results)
         means = differences.means()
         inside = differences.inside(means)
         b, c, statistic = differences.boundary(inside)

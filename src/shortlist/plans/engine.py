@@ -22,6 +22,7 @@ from shortlist.numerics.records import (
     Reals,
     Table,
 )
+from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
@@ -39,7 +40,7 @@ class PlanProgress:
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
         arms = len(strategy.plan)
-        self.pulls, self.sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self.results = PlanResults.none(arms)
 
     @property
     def inside(self) -> Mask:
@@ -63,7 +64,7 @@ class PlanProgress:
     @property
     def missing(self) -> Integers:
         """How many results of each arm the plan still lacks."""
-        return self.strategy.plan - self.pulls
+        return self.strategy.plan - self.results.pulls
 
     @property
     def until_look(self) -> int:
@@ -85,14 +86,14 @@ class PlanProgress:
     def copy(self) -> PlanProgress:
         """An independent copy."""
         twin = type(self)(self.strategy.copy())
-        twin.pulls, twin.sums = self.pulls.copy(), self.sums.copy()
+        twin.results = self.results.copy()
         return twin
 
     def decide(self, seed: int) -> None:
         """Give the strategy the results of its plan."""
-        none = np.zeros_like(self.pulls), np.zeros_like(self.sums)
-        self.strategy.decide(self.sums, seed)
-        self.pulls, self.sums = none
+        none = PlanResults.none(len(self.strategy.plan))
+        self.strategy.decide(self.results, seed)
+        self.results = none
 
     @property
     def needs_plan(self) -> bool:
@@ -101,12 +102,13 @@ class PlanProgress:
 
     def suppose_pull(self, arm: int) -> None:
         """Count a result as if it were in; those beyond the plan do not count."""
-        self.pulls[arm] = min(self.pulls[arm] + 1, self.strategy.plan[arm])
+        pulls = self.results.pulls
+        pulls[arm] = min(pulls[arm] + 1, self.strategy.plan[arm])
 
     def suppose(self, means: Reals) -> None:
         """Go on to the next plan as if the results of this one had come out at their means."""
         self.strategy.suppose(means)
-        self.pulls, self.sums = np.zeros_like(self.pulls), np.zeros_like(self.sums)
+        self.results = PlanResults.none(len(self.strategy.plan))
 
 
 def in_turn(plan: Integers) -> Integers:
@@ -236,14 +238,14 @@ class PlanEngine:
         self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, position: Position
     ) -> PlanProgress:
         """Take steps from ``position`` to the next stop or to their end."""
-        given = steps.kinds, steps.arms, steps.values, position
         state, strategy, layout = posterior.state, now.strategy, posterior.state.layout
         called = OBSERVE[layout], REFRESH[layout]
         late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
-            results = strategy.plan, now.pulls, now.sums, self.stops(strategy)
-            if not gather(state, UPDATES[layout], *results, *given):
+            given = strategy.plan, now.results, self.stops(strategy)
+            told = steps.kinds, steps.arms, steps.values
+            if not gather(state, UPDATES[layout], *given, *told, position):
                 break
             late = False
             if now.needs_plan:
@@ -283,25 +285,23 @@ class PlanEngine:
         features, and its sums are not needed.
         """
         simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.pulls)
-        pulls, sums, stopped = np.zeros(arms, np.int64), np.zeros(arms), False
+        call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.strategy.plan)
+        made, stopped = PlanResults.none(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
             if isinstance(now.strategy, CompiledStrategy) and reward.is_compiled:
-                given = now.pulls, now.sums, int(seed), most
+                given = now.results, int(seed), most
                 stopped, pulls = now.strategy.run(*given, call, parameters, stream)
-                return now.inside, stopped, pulls, sums
+                return now.inside, stopped, pulls, made.sums
             while most > 0 and not stopped:
-                before, sums_before = now.pulls.copy(), now.sums.copy()
-                plan = now.strategy.plan
-                most -= simulate(plan, call, parameters, stream, most, now.pulls, now.sums)
-                pulls += now.pulls - before
-                sums += now.sums - sums_before
+                before, plan = now.results.copy(), now.strategy.plan
+                most -= simulate(plan, call, parameters, stream, most, now.results)
+                made = made + (now.results - before)
                 if now.missing.any():
                     break
                 now.decide(int(seed))
                 stopped = self.stops(now.strategy)
-        return now.inside, stopped, pulls, sums
+        return now.inside, stopped, made.pulls, made.sums
 
 
 @compiled(typed=True)
@@ -309,8 +309,7 @@ def take_steps(
     state: State,
     updates: Updates,
     plan: Integers,
-    pulls: Integers,
-    sums: Reals,
+    results: PlanResults,
     certain: bool,
     kinds: Integers,
     arms: Integers,
@@ -324,7 +323,7 @@ def take_steps(
     """
     missing = 0
     for a in range(plan.shape[0]):
-        missing += plan[a] - pulls[a]
+        missing += plan[a] - results.pulls[a]
     while position.next[0] < kinds.shape[0]:
         step = position.next[0]
         kind = kinds[step]
@@ -334,9 +333,8 @@ def take_steps(
             elif kind == TAKE:
                 arm = arms[step]
                 take_in(state, updates, arm, values[step])
-                if pulls[arm] < plan[arm]:
-                    pulls[arm] += 1
-                    sums[arm] += values[step]
+                if results.pulls[arm] < plan[arm]:
+                    add_result(results, arm, values[step])
                     missing -= 1
                 if position.is_stopped[0] == 0 and (missing == 0 or certain):
                     position.is_in[0] = 1
@@ -353,16 +351,14 @@ def make_pulls(
     parameters: Table,
     stream: Keys,
     most: int,
-    pulls: Integers,
-    sums: Reals,
+    results: PlanResults,
 ) -> int:
     """Make the pulls that the plan still lacks, ``most`` at most; returns how many were made."""
     made = 0
     for arm in range(plan.shape[0]):
-        while pulls[arm] < plan[arm]:
+        while results.pulls[arm] < plan[arm]:
             if made == most:
                 return made
-            sums[arm] += reward(arm, parameters, stream)
-            pulls[arm] += 1
+            add_result(results, arm, reward(arm, parameters, stream))
             made += 1
     return made

@@ -25,7 +25,7 @@ are right within ε, else for the m best of the draw. A set's share of δ is in 
 votes.
 
 Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
-decide how long it takes. docs/guess-and-verify.md has the whole proof.
+decide how long it takes. docs/algorithms.md has the whole proof.
 """
 
 from __future__ import annotations
@@ -33,17 +33,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
-from shortlist.plans.difference_bounds import one_sided_level
+from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.evidence import (
+    Evidence,
+    FittedPlan,
+    OpenPairs,
+    PairEvidence,
+    squared_threshold,
+)
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
@@ -62,167 +69,14 @@ HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is tak
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
-LARGEST = 600.0  # of a level: e^−level must not underflow
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
+    "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
-
-
-def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:
-    """The logarithm of E for M = ``scores``; −∞ where there is no information.
-
-    Examples
-    --------
-    >>> log_evidence(np.array([0.0, 8.0]), np.array([0.0, 8.0]), np.ones(2), 1.0).round(3).tolist()
-    [-inf, 3.146]
-    """
-    from scipy.special import log_ndtr  # loads late
-
-    known = information > 0.0
-    prior = np.where(known, prior, 1.0)
-    z = scores / (sigma * np.sqrt(information + prior))
-    found = math.log(2.0) + log_ndtr(z) - 0.5 * np.log1p(information / prior) + 0.5 * z * z
-    return np.where(known, found, -np.inf)
-
-
-def squared_threshold(level: float, growth: Any) -> Any:
-    """An upper bound on the C² at which E reaches e^level, where I is ``growth`` times ρ.
-
-    Φ(z) is replaced by its value where z is least, at I = 0; see ``one_sided_level``.
-
-    Examples
-    --------
-    >>> round(float(squared_threshold(-np.log(0.03), 6.0)), 2)
-    8.86
-    """
-    level = one_sided_level(math.exp(-min(level, LARGEST)))
-    return (1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth))
-
-
-class PlanResults(NamedTuple):
-    """The results of one plan.
-
-    Attributes
-    ----------
-    pulls, sums : array
-        Of every arm.
-    fit : Fit
-        What these results alone say of the means.
-    expected : Fit or None
-        What was expected of them: the guess before the plan. None before the first.
-    """
-
-    pulls: Integers
-    sums: Reals
-    fit: Fit
-    expected: Fit | None
-
-
-class Evidence(Protocol):
-    """Evidence that b is not below c − ε, for the arms b that have a row and all arms c.
-
-    Attributes
-    ----------
-    information, scores : array
-        The information on each gap, and the estimated gap times that.
-    largest : array
-        The largest ln E so far.
-    pulls : array or None
-        The results that count, of every arm; None if each plan counts by itself.
-    """
-
-    @property
-    def information(self) -> Reals: ...  # noqa: D102
-    @property
-    def scores(self) -> Reals: ...  # noqa: D102
-    @property
-    def largest(self) -> Reals: ...  # noqa: D102
-    @property
-    def pulls(self) -> Integers | None: ...  # noqa: D102
-
-    def after(self, told: PlanResults, problem: ReducedProblem) -> Evidence:
-        """With the results of one more plan."""
-
-    def with_rows(self, arms: Integers) -> Evidence:
-        """With rows for these arms too."""
-
-    def squared_threshold(self, here: Any, level: float) -> Any:
-        """C² of some pairs: E reaches e^level where a gap is C standard errors."""
-
-    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
-        """What counts already, and C² for a gap of one: C²(σ/gap)² less the first is needed."""
-
-
-@dataclass(frozen=True, eq=False)
-class PairEvidence:
-    """Evidence from the estimates of one plan after the other.
-
-    Attributes
-    ----------
-    rows : array of int
-        The arms b.
-    information, scores : array
-        I and M.
-    prior : array
-        ρ; 0 where it is to be the information of the first plan that tells of the pair.
-    largest : array
-        The largest ln E so far.
-    """
-
-    rows: Integers
-    information: Reals
-    scores: Reals
-    prior: Reals
-    largest: Reals
-    pulls: ClassVar[None] = None
-
-    @classmethod
-    def none(cls, rows: Integers, prior: Reals) -> PairEvidence:
-        """Before any result."""
-        zero = np.zeros_like(prior)
-        return cls(rows, zero, zero, prior, np.full_like(prior, -np.inf))
-
-    def after(self, told: PlanResults, problem: ReducedProblem) -> PairEvidence:
-        """With the gaps that one more plan estimates, each with its information."""
-        means = told.fit.means
-        off = ROUNDING * float(np.abs(means).max())
-        gaps = means[self.rows, None] - means + (problem.epsilon - off)
-        return self.add(gaps, 1.0 / told.fit.variances(self.rows), problem.sigma)
-
-    def add(self, gaps: Reals, information: Reals, sigma: float) -> PairEvidence:
-        """With one more estimate of every gap, each with its information."""
-        total = self.information + information
-        scores = self.scores + gaps * information
-        prior = np.where(self.prior > 0.0, self.prior, information)
-        now = log_evidence(scores, total, prior, sigma)
-        return PairEvidence(self.rows, total, scores, prior, np.maximum(self.largest, now))
-
-    def with_rows(self, arms: Integers) -> PairEvidence:
-        """With rows for these arms, about which nothing is known."""
-        none = PairEvidence.none(arms, np.zeros((len(arms), self.prior.shape[1])))
-        both = zip(vars(self).values(), vars(none).values(), strict=True)
-        rows, *tables = both
-        return PairEvidence(np.append(*rows), *(np.vstack(each) for each in tables))
-
-    def squared_threshold(self, here: Any, level: float) -> Any:
-        """C² of the mixture; meaningless where there is no information."""
-        known = self.information[here] > 0.0
-        growth = np.where(known, self.information[here], 1.0) / np.where(
-            known, self.prior[here], 1.0
-        )
-        return squared_threshold(level, growth)
-
-    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
-        """The information so far, and C² where it has grown to ``growth`` times ρ at least."""
-        here = pairs.rows, pairs.c
-        have, prior = self.information[here], self.prior[here]
-        grown = np.maximum(have / np.where(prior > 0.0, prior, 1.0), growth)
-        return have, np.asarray(squared_threshold(level, grown))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,7 +112,7 @@ class Tables:
     level: float
     namings: tuple[Naming, ...] = ()
 
-    def after(self, told: PlanResults, problem: ReducedProblem) -> Tables:
+    def after(self, told: FittedPlan, problem: ReducedProblem) -> Tables:
         """With what one more plan says."""
         namings = tuple(
             replace(each, evidence=each.evidence.after(told, problem)) for each in self.namings
@@ -299,33 +153,6 @@ class Tables:
         return self.fall_back, self.level
 
 
-@dataclass(frozen=True, eq=False)
-class OpenPairs:
-    """Pairs of a guess that have not passed.
-
-    Attributes
-    ----------
-    b, c : array of int
-        The arms inside and outside.
-    rows : array of int
-        The rows of b in the tables.
-    gaps : array
-        Estimates of μ_b − μ_c + ε.
-    variances : array
-        The variances of the gaps, in units of σ².
-    """
-
-    b: Integers
-    c: Integers
-    rows: Integers
-    gaps: Reals
-    variances: Reals
-
-    def only(self, some: Mask) -> OpenPairs:
-        """Some of the pairs."""
-        return OpenPairs(*(each[some] for each in vars(self).values()))
-
-
 class GuessAndVerify(Strategy):
     """Plans to guess the m best, then plans to verify the guess.
 
@@ -356,7 +183,7 @@ class GuessAndVerify(Strategy):
             self.plan, self._weights = self._means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
-        self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self._results = PlanResults.none(arms)
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
@@ -372,7 +199,7 @@ class GuessAndVerify(Strategy):
         arms, rank = problem.features.shape
         return OwnMeans(problem) if rank == arms else LinearMeans(problem)
 
-    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """What the guess is made from: all results as they are, or a model of them."""
         return whole
 
@@ -389,15 +216,16 @@ class GuessAndVerify(Strategy):
         """How likely sets must be to be named, where some were named ``times`` times."""
         return LIKELY if times == 0 else LIKELY_AGAIN
 
-    def decide(self, sums: Reals, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
-        pulls, total = self._pulls + plan, self._sums + sums
-        new = self._means.fit(plan, sums)
-        tables = self._tables.after(PlanResults(plan, sums, new, self._guess), problem)
+        total = self._results + results
+        made = int(total.pulls.sum())
+        new = self._means.fit(results)
+        tables = self._tables.after(FittedPlan(results, new, self._guess), problem)
         arms = self._arms.after(new.means, new.own_variances)
-        whole = self._means.fit(pulls, total)
-        guess = self.guess(pulls, total, whole)
+        whole = self._means.fit(total)
+        guess = self.guess(total, whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
@@ -405,10 +233,10 @@ class GuessAndVerify(Strategy):
         at = self._boundary(tables, inside, margins)
         if not stops:
             pairs = self._open_pairs(tables, guess, inside, margins)
-            rng = np.random.default_rng([seed, int(pulls.sum())])
+            rng = np.random.default_rng([seed, made])
             tables = self._name(tables, guess, inside, pairs, rng)
-            plan, weights = self._next_plan(tables, guess, inside, pairs, float(pulls.sum()))
-        self._tables, self._pulls, self._sums = tables, pulls, total
+            plan, weights = self._next_plan(tables, guess, inside, pairs, float(made))
+        self._tables, self._results = tables, total
         self._whole, self._guess = whole, guess
         self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
         self.b, self.c, self.threshold, self.statistic = at

@@ -4,7 +4,7 @@ The guess of guess-and-verify may come from anywhere. Here it comes from a model
 by default least squares with departures, whose size the results decide (``nearly_linear``), else a
 model of the user's. The verification tests each arm's own results, and holds whatever was guessed and
 predicted before them. So the guarantee assumes nothing about how the means depend on the features: a
-bad model costs evaluations, never the guarantee. The proof is in docs/features-as-a-guide.md.
+bad model costs evaluations, never the guarantee. The proof is in docs/proofs.md.
 
 ``Study.verify`` begins with the results of a study that relied on the features: they guide, the list
 is named, and results after that verify it.
@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -23,40 +23,46 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import (
     contrast_design,
-    fitted,
     own_design,
     spread_design,
-    spreads,
-    whitened,
 )
 from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
-from shortlist.plans.difference_bounds import SMALLEST_SHARE
+from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.evidence import (
+    FIRST_PRICE,
+    Evidence,
+    OpenPairs,
+    PredictedEvidence,
+    squared_threshold,
+)
 from shortlist.plans.guess_and_verify import (
     HALF_WIDTH,
     NAMED_SETS,
     PRIOR,
     SHARES,
-    Evidence,
     GuessAndVerify,
-    OpenPairs,
-    PlanResults,
     Tables,
-    squared_threshold,
 )
-from shortlist.plans.means import Fit, Means, OwnFit, OwnMeans
+from shortlist.plans.means import (
+    Fit,
+    Means,
+    NearlyLinearFit,
+    OwnFit,
+    OwnMeans,
+    nearly_linear,
+)
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
 
 FOLDS = 5
-DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 DEPARTING = 0.5  # of the variance of a gap: with more, plans by the features say too little
 FEW = 0.5  # of the arms: with more dimensions a line says too little, and own averages guess
 LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
@@ -64,15 +70,13 @@ LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
     0.8,
 )  # as ``LIKELY``, where the means seem to be linear
 PAIRED_PRICE = 0.9  # what the mixture of ``PairEvidence`` costs, in ln E
-FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
-LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
 OVERSHOOT = 1.6  # by which verifying takes longer than the mean growth of ln E says: measured
 GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    NAMED_SETS.source.replace("guess-and-verify.md", "features-as-a-guide.md"),
+    "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=NAMED_SETS.coverage,
 )
 
@@ -172,237 +176,6 @@ def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Rea
     return (averages / variances + predictions / excess) / both, 1.0 / both
 
 
-@dataclass(frozen=True, eq=False)
-class NearlyLinearFit(Fit):
-    """Means that are linear in the features but for departures, each arm's its own.
-
-    Attributes
-    ----------
-    means : array, K
-        Estimates.
-    white : array, rank × K
-        Its columns' inner products are the covariances of the linear part, in units of σ².
-    own : array, K
-        The variance of every arm's departure, in units of σ².
-    departure : float
-        The variance of departures before any result, in units of σ²; 0 if the means seem to be linear.
-    """
-
-    means: Reals
-    white: Reals
-    own: Reals
-    departure: float
-
-    def variances(self, rows: Integers) -> Reals:
-        """Of differences, both parts together."""
-        both = spreads(self.white, SMALLEST_SHARE, rows) + self.own[rows, None] + self.own
-        return np.asarray(both)
-
-    @property
-    def own_variances(self) -> Reals:
-        """Of every arm, both parts together."""
-        return np.asarray(np.einsum("ka,ka->a", self.white, self.white) + self.own)
-
-    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
-        """Errors of both parts."""
-        linear = rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
-        return linear + rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
-
-
-def nearly_linear(
-    basis: Reals, pulls: Integers, sums: Reals, noise: Reals, sigma: float
-) -> NearlyLinearFit:
-    """The fit of a linear model with departures, whose variance is the most likely one of a grid.
-
-    θ has a flat prior and departures are normal. Half of the prior is for no departures at all, the
-    other half for variances from a hundredth of σ² on.
-
-    Parameters
-    ----------
-    basis : array, K × rank
-        The features, in orthonormal columns.
-    pulls, sums : array, K
-        The results; the arms that have any must span the basis.
-    noise : array, K
-        (σ_a/σ)².
-    sigma : float
-        σ.
-
-    Examples
-    --------
-    >>> basis = np.linalg.qr(np.column_stack([np.ones(20), np.arange(20.0)]))[0]
-    >>> one, same = np.ones(20, np.int64), np.ones(20)
-    >>> nearly_linear(basis, one, 0.5 * np.arange(20.0), same, 1.0).departure
-    0.0
-    >>> nearly_linear(basis, one, np.arange(20.0) ** 2, same, 1.0).departure > 100.0
-    True
-    """
-    seen = pulls > 0
-    x, averages, own = basis[seen], sums[seen] / pulls[seen], noise[seen] / pulls[seen]
-    best: tuple[float, float, Reals, Reals] | None = None
-    spare = len(x) - basis.shape[1]
-    # Where any means fit, departures are as likely as not.
-    for departure in DEPARTURES if spare > 0 else (float(own.mean()),):
-        weights = 1.0 / (own + departure)
-        white = whitened(basis, _spread_over(seen, weights))
-        linear = fitted(white, _spread_over(seen, weights * averages))
-        misses = averages - linear[seen]
-        # The determinant of V is that of the whitened basis, inverted.
-        likelihood = 0.5 * float(np.log(weights).sum() - weights @ misses**2 / sigma**2)
-        likelihood += float(np.linalg.slogdet(white @ basis)[1])
-        likelihood += math.log(0.5 if departure == 0.0 else 0.5 / (len(DEPARTURES) - 1))
-        if best is None or likelihood > best[0]:
-            best = likelihood, departure, white, linear
-    assert best is not None
-    _, departure, white, means = best
-    share = np.zeros(len(pulls))  # of a miss that is taken for a departure
-    share[seen] = departure / (own + departure)
-    means[seen] += share[seen] * (averages - means[seen])
-    return NearlyLinearFit(means, white * (1.0 - share), departure * (1.0 - share), departure)
-
-
-def _spread_over(seen: Mask, values: Reals) -> Reals:
-    """Values of some arms among zeros for the others."""
-    among = np.zeros(len(seen))
-    among[seen] = values
-    return among
-
-
-@dataclass(frozen=True, eq=False)
-class PredictedEvidence:
-    """Evidence by how well results were predicted, since sets were named.
-
-    Before each plan every arm has a normal prediction π_a of its mean. Let m_a be the product, over
-    the plans, of the density that the arm's results would have if the noise were normal and the mean
-    drawn from π_a, and L_a(x) their density if it were x. At the true means m_b m_c/(L_b(μ_b) L_c(μ_c))
-    is a supermartingale for any sub-Gaussian noise: given what came before, a result y multiplies it by
-    exp(((ν − μ)(y − μ) − (ν − μ)²/2)/σ²), mixed over ν. So its least value over all means with
-    μ_b ≤ μ_c − ε,
-
-        ln E = (ȳ_b − ȳ_c + ε)₊²/(2(σ_b²/n_b + σ_c²/n_c)) − p_b − p_c,   p_a = ln L_a(ȳ_a) − ln m_a,
-
-    ever reaches 1/share with a probability of at most the share, if such means are the true ones.
-    n_a and ȳ_a are of all results in plans made since the naming, whichever plans they came from. p_a is
-    the price of not having known the mean: small where the predictions were good. Where p_b + p_c is
-    negative it is taken for 0, which lowers E: no pair passes without a gap.
-
-    Attributes
-    ----------
-    rows : array of int
-        The arms b.
-    centre : array, K
-        What the results are measured from.
-    variance : array, K
-        σ_a².
-    epsilon, sigma : float
-        ε and σ.
-    pulls, sums : array, K
-        n_a and the sums of y − centre.
-    log_ratio : array, K
-        ln(m_a/L_a(centre)).
-    largest : array
-        The largest ln E so far, of every row and arm.
-    """
-
-    rows: Integers
-    centre: Reals
-    variance: Reals
-    epsilon: float
-    sigma: float
-    pulls: Integers
-    sums: Reals
-    log_ratio: Reals
-    largest: Reals
-
-    @classmethod
-    def none(cls, rows: Integers, guess: Fit, problem: ReducedProblem) -> PredictedEvidence:
-        """Before any result since the naming."""
-        arms = len(guess.means)
-        nothing = np.zeros(arms)
-        return cls(
-            rows,
-            guess.means,
-            problem.sigma**2 * problem.noise_of_arms,
-            problem.epsilon,
-            problem.sigma,
-            np.zeros(arms, np.int64),
-            nothing,
-            nothing,
-            np.full((len(rows), arms), -np.inf),
-        )
-
-    def after(self, told: PlanResults, problem: ReducedProblem) -> PredictedEvidence:
-        """With the results of one more plan, and what was predicted of them."""
-        assert told.expected is not None
-        pulls = told.pulls
-        offset = told.sums - pulls * self.centre
-        away = told.expected.means - self.centre
-        spread = (
-            self.sigma**2 * told.expected.own_variances / self.variance
-        )  # over the noise of one
-        grown = 1.0 + pulls * spread
-        # ln of the normal mixture over that of the centre, from n results that sum up to ``offset``.
-        fits = (offset * away - 0.5 * pulls * away**2 + 0.5 * spread * offset**2) / self.variance
-        gained = fits / grown - 0.5 * np.log(grown)
-        now = replace(
-            self,
-            pulls=self.pulls + pulls,
-            sums=self.sums + offset,
-            log_ratio=self.log_ratio + np.where(pulls > 0, gained, 0.0),
-        )
-        return replace(now, largest=np.maximum(self.largest, now.log_evidence))
-
-    def with_rows(self, arms: Integers) -> PredictedEvidence:
-        """With rows for these arms too."""
-        more = np.full((len(arms), len(self.centre)), -np.inf)
-        return replace(
-            self, rows=np.append(self.rows, arms), largest=np.vstack([self.largest, more])
-        )
-
-    @cached_property
-    def information(self) -> Reals:
-        """σ² over the variance of each gap; 0 where an arm has no result."""
-        counted = self.pulls / self.variance
-        both = counted[self.rows, None] + counted
-        product = counted[self.rows, None] * counted
-        return self.sigma**2 * product / np.where(both > 0.0, both, 1.0)
-
-    @cached_property
-    def gaps(self) -> Reals:
-        """Estimates of μ_b − μ_c + ε."""
-        means = self.sums / np.maximum(self.pulls, 1) + self.centre
-        off = ROUNDING * float(np.abs(means).max())
-        return np.asarray(means[self.rows, None] - means + (self.epsilon - off))
-
-    @property
-    def scores(self) -> Reals:
-        """The gaps, times the information on them."""
-        return self.gaps * self.information
-
-    @property
-    def price(self) -> Reals:
-        """p_b + p_c."""
-        own = 0.5 * self.sums**2 / (np.maximum(self.pulls, 1) * self.variance) - self.log_ratio
-        return np.maximum(own[self.rows, None] + own, 0.0)
-
-    @cached_property
-    def log_evidence(self) -> Reals:
-        """The logarithm of E; −∞ where an arm has no result."""
-        known = self.information > 0.0
-        squared = np.maximum(self.gaps, 0.0) ** 2 * self.information / self.sigma**2
-        return np.where(known, 0.5 * squared - self.price, -np.inf)
-
-    def squared_threshold(self, here: Any, level: float) -> Any:
-        """C²: a gap of C standard errors has ln E = level."""
-        return 2.0 * np.maximum(level + self.price[here], 0.0)
-
-    def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
-        """Nothing, and C² for what is still missing: ln E grows by half of the squared gap, over σ²."""
-        now = self.log_evidence[pairs.rows, pairs.c]
-        missing = np.where(np.isfinite(now), level - now, level + FIRST_PRICE)
-        return np.zeros(len(now)), 2.0 * np.maximum(missing, LEAST_MISSING)
-
-
 class GuidedStrategy(GuessAndVerify):
     """Guess by a model of the features, verify by each arm's own results.
 
@@ -417,9 +190,9 @@ class GuidedStrategy(GuessAndVerify):
         For the model.
     model : object with fit and predict, or None
         None is least squares with departures (``nearly_linear``).
-    past : (array of int, array, array of bool), optional
-        The numbers of results and the sums of every arm so far, and the m arms that are to be
-        verified. They guide; only later results verify.
+    past : (PlanResults, array of bool), optional
+        All results so far, and the m arms that are to be verified. They guide; only later results
+        verify.
     """
 
     def __init__(
@@ -427,7 +200,7 @@ class GuidedStrategy(GuessAndVerify):
         problem: ReducedProblem,
         features: Reals,
         model: Any,
-        past: tuple[Integers, Reals, Mask] | None = None,
+        past: tuple[PlanResults, Mask] | None = None,
     ) -> None:
         self._features, self._model = features, model
         self._basis = with_intercept(problem.features)
@@ -449,36 +222,35 @@ class GuidedStrategy(GuessAndVerify):
         """The arms' own averages; the first plan only has to span the features where these are few."""
         return GuidedMeans(problem, self._basis if self._is_few and self._begins else None)
 
-    def _begin_with(self, pulls: Integers, sums: Reals, inside: Mask) -> None:
+    def _begin_with(self, results: PlanResults, inside: Mask) -> None:
         """Verify arms that were found by other means, with all results so far to guide."""
         noise = self._problem.noise_of_arms
-        self._pulls, self._sums, self.inside = pulls, sums, inside
-        self._whole = self._means.fit(pulls, sums)
-        self._arms = ArmEvidence(pulls / noise, sums / noise, 1.0 / noise)
-        guess = self._guess = self.guess(pulls, sums, self._whole)
+        made = int(results.pulls.sum())
+        self._results, self.inside = results, inside
+        self._whole = self._means.fit(results)
+        self._arms = ArmEvidence(results.pulls / noise, results.sums / noise, 1.0 / noise)
+        guess = self._guess = self.guess(results, self._whole)
         tables = self._tables.with_rows(
             np.flatnonzero(inside | best_of(guess.means, int(inside.sum())))
         )
         pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
-        rng = np.random.default_rng(int(pulls.sum()))
+        rng = np.random.default_rng(made)
         self._tables = self._name(tables, guess, inside, pairs, rng)
-        self._named_at = int(pulls.sum())
+        self._named_at = made
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
-        self.plan, self._weights = self._next_plan(
-            self._tables, guess, inside, pairs, float(pulls.sum())
-        )
+        self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, float(made))
 
-    def guess(self, pulls: Integers, sums: Reals, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """What the model makes of all results."""
         sigma = self._problem.sigma
         if not self._asks_model:
             return whole
-        seen = pulls > 0
+        seen = results.pulls > 0
         if self._model is None:
             # Results of a study that relied on the features span them, but perhaps not a constant too.
             spans = np.linalg.matrix_rank(self._basis[seen]) == self._basis.shape[1]
             basis = self._basis if spans else self._bare
-            return nearly_linear(basis, pulls, sums, self._problem.noise_of_arms, sigma)
+            return nearly_linear(basis, results, self._problem.noise_of_arms, sigma)
         means, own = whole.means, whole.own_variances
         predictions = predicted(self._model, self._features[seen], means[seen])
         known, variances = combined(means[seen], sigma**2 * own[seen], predictions)
@@ -489,7 +261,7 @@ class GuidedStrategy(GuessAndVerify):
     def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
         """By predictions where the means seem to be linear, unless the price would be too high."""
         paired = super().evidence(tables, guess, inside, risk)
-        self._named_at = int(self._pulls.sum() + self.plan.sum())
+        self._named_at = int(self._results.pulls.sum() + self.plan.sum())
         if not _seems_linear(guess):
             return paired
         b, c, squares = (each[0] for each in hardest_pairs(guess, inside, self._problem))
@@ -566,7 +338,7 @@ class GuidedStrategy(GuessAndVerify):
             expected_verification(means, best_of(means, problem.m), problem.noise_of_arms, *others)
             for means in drawn
         ]
-        return np.maximum(np.array(needed) - (self._pulls.sum() - self._named_at), 1.0)
+        return np.maximum(np.array(needed) - (self._results.pulls.sum() - self._named_at), 1.0)
 
     def cost_if_linear(self) -> float | None:
         """The evaluations that relying on linear means would take, as a share of those without.
@@ -743,7 +515,7 @@ class Guided(Algorithm):
         self,
         problem: Problem,
         threshold: Any = None,
-        past: tuple[Integers, Reals, Mask] | None = None,
+        past: tuple[PlanResults, Mask] | None = None,
     ) -> AlgorithmOnProblem:
         """The algorithm on a problem, from the first result on or after those of the past."""
         planned = Planned(

@@ -2,18 +2,19 @@
 
 ``LinearMeans`` estimates by weighted least squares: every arm tells of every other. ``OwnMeans``
 uses the results of the two arms alone, and nothing is assumed of the means; a plan may then leave
-out arms. Both give, for some arms b and all arms c, an estimate of μ_b − μ_c and its variance in
+out arms. ``nearly_linear`` is between the two: linear means with departures. All give, for some arms b and all arms c, an estimate of μ_b − μ_c and its variance in
 units of σ², where a result of arm a has the variance ``noise[a]``.
 """
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import (
     contrast_design,
     fitted,
@@ -25,7 +26,10 @@ from shortlist.designs.pairs import (
 from shortlist.numerics.order import largest_first
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.phased import FIRST, PAIRS, SHORTEST, counts
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
+
+DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 
 
 class Fit(ABC):
@@ -125,8 +129,9 @@ class LinearMeans:
         weights = spread_design(self._scaled)
         return self.plan(weights, FIRST * self.basis.shape[1]), weights
 
-    def fit(self, pulls: Integers, sums: Reals) -> LinearFit:
-        """Weighted least squares on ``pulls[a]`` results of each arm a with these sums."""
+    def fit(self, results: PlanResults) -> LinearFit:
+        """Weighted least squares."""
+        pulls, sums = results.pulls, results.sums
         white = whitened(self.basis, pulls / self.noise)
         means = fitted(white, sums / self.noise)
         if (self.noise != 1.0).any():
@@ -171,8 +176,9 @@ class OwnMeans:
         arms = len(self.noise)
         return np.ones(arms, np.int64), np.zeros(arms)
 
-    def fit(self, pulls: Integers, sums: Reals) -> OwnFit:
-        """The averages of ``pulls[a]`` results of each arm a with these sums."""
+    def fit(self, results: PlanResults) -> OwnFit:
+        """The averages of the arms."""
+        pulls, sums = results.pulls, results.sums
         own = np.full(len(pulls), np.inf)
         pulled = pulls > 0
         own[pulled] = self.noise[pulled] / pulls[pulled]
@@ -191,3 +197,100 @@ class OwnMeans:
 
 
 Means = LinearMeans | OwnMeans
+
+
+@dataclass(frozen=True, eq=False)
+class NearlyLinearFit(Fit):
+    """Means that are linear in the features but for departures, each arm's its own.
+
+    Attributes
+    ----------
+    means : array, K
+        Estimates.
+    white : array, rank × K
+        Its columns' inner products are the covariances of the linear part, in units of σ².
+    own : array, K
+        The variance of every arm's departure, in units of σ².
+    departure : float
+        The variance of departures before any result, in units of σ²; 0 if the means seem to be linear.
+    """
+
+    means: Reals
+    white: Reals
+    own: Reals
+    departure: float
+
+    def variances(self, rows: Integers) -> Reals:
+        """Of differences, both parts together."""
+        both = spreads(self.white, SMALLEST_SHARE, rows) + self.own[rows, None] + self.own
+        return np.asarray(both)
+
+    @property
+    def own_variances(self) -> Reals:
+        """Of every arm, both parts together."""
+        return np.asarray(np.einsum("ka,ka->a", self.white, self.white) + self.own)
+
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Errors of both parts."""
+        linear = rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
+        return linear + rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
+
+
+def nearly_linear(
+    basis: Reals, results: PlanResults, noise: Reals, sigma: float
+) -> NearlyLinearFit:
+    """The fit of a linear model with departures, whose variance is the most likely one of a grid.
+
+    θ has a flat prior and departures are normal. Half of the prior is for no departures at all, the
+    other half for variances from a hundredth of σ² on.
+
+    Parameters
+    ----------
+    basis : array, K × rank
+        The features, in orthonormal columns.
+    results : PlanResults
+        The arms that have any must span the basis.
+    noise : array, K
+        (σ_a/σ)².
+    sigma : float
+        σ.
+
+    Examples
+    --------
+    >>> basis = np.linalg.qr(np.column_stack([np.ones(20), np.arange(20.0)]))[0]
+    >>> one, same = np.ones(20, np.int64), np.ones(20)
+    >>> nearly_linear(basis, PlanResults(one, 0.5 * np.arange(20.0)), same, 1.0).departure
+    0.0
+    >>> nearly_linear(basis, PlanResults(one, np.arange(20.0) ** 2), same, 1.0).departure > 100.0
+    True
+    """
+    pulls, sums = results.pulls, results.sums
+    seen = pulls > 0
+    x, averages, own = basis[seen], sums[seen] / pulls[seen], noise[seen] / pulls[seen]
+    best: tuple[float, float, Reals, Reals] | None = None
+    spare = len(x) - basis.shape[1]
+    # Where any means fit, departures are as likely as not.
+    for departure in DEPARTURES if spare > 0 else (float(own.mean()),):
+        weights = 1.0 / (own + departure)
+        white = whitened(basis, _spread_over(seen, weights))
+        linear = fitted(white, _spread_over(seen, weights * averages))
+        misses = averages - linear[seen]
+        # The determinant of V is that of the whitened basis, inverted.
+        likelihood = 0.5 * float(np.log(weights).sum() - weights @ misses**2 / sigma**2)
+        likelihood += float(np.linalg.slogdet(white @ basis)[1])
+        likelihood += math.log(0.5 if departure == 0.0 else 0.5 / (len(DEPARTURES) - 1))
+        if best is None or likelihood > best[0]:
+            best = likelihood, departure, white, linear
+    assert best is not None
+    _, departure, white, means = best
+    share = np.zeros(len(pulls))  # of a miss that is taken for a departure
+    share[seen] = departure / (own + departure)
+    means[seen] += share[seen] * (averages - means[seen])
+    return NearlyLinearFit(means, white * (1.0 - share), departure * (1.0 - share), departure)
+
+
+def _spread_over(seen: Mask, values: Reals) -> Reals:
+    """Values of some arms among zeros for the others."""
+    among = np.zeros(len(seen))
+    among[seen] = values
+    return among

@@ -44,7 +44,7 @@ class Phased(DifferenceStrategy):
         """A design for the hardest of the open pairs, about a quarter as long as they need."""
         if stops:
             return self.plan
-        problem, made = self._problem, float(differences.pulls.sum())
+        problem, made = self._problem, float(differences.results.pulls.sum())
         candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
         c, b = np.nonzero(differences.bounds()[np.ix_(others, candidates)] > problem.epsilon)
         b, c = candidates[b], others[c]

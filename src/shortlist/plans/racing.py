@@ -74,6 +74,7 @@ from shortlist.numerics.records import (
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
+from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
@@ -162,7 +163,7 @@ THRESHOLDS = {
     KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        "after Robbins 1970; proof: docs/rivals.md of shortlist",
+        "after Robbins 1970; proof: docs/proofs.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
     NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),
@@ -257,8 +258,7 @@ def simulate(
     rules: Integers,
     constants: Reals,
     seed: np.uint64,
-    pulls: Integers,
-    sums: Reals,
+    results: PlanResults,
     reward: Reward,
     parameters: Table,
     stream: Keys,
@@ -267,23 +267,22 @@ def simulate(
 ) -> bool:
     """Run to the stop (True) or for ``most`` pulls, which are added to ``made``.
 
-    ``pulls`` and ``sums`` are the results of the plan so far.
+    ``results`` are those of the plan so far.
     """
     arms, left = now.pulls.shape[0], most
     while True:
         for a in range(arms):
-            while pulls[a] < now.plan[a]:
+            while results.pulls[a] < now.plan[a]:
                 if left == 0:
                     return False
-                sums[a] += reward(a, parameters, stream)
-                pulls[a] += 1
+                add_result(results, a, reward(a, parameters, stream))
                 made[a] += 1
                 left -= 1
         for a in range(arms):
-            now.pulls[a] += pulls[a]
-            now.sums[a] += sums[a]
-            pulls[a] = 0
-            sums[a] = 0.0
+            now.pulls[a] += results.pulls[a]
+            now.sums[a] += results.sums[a]
+            results.pulls[a] = 0
+            results.sums[a] = 0.0
         decide_round(now, epsilon, rules, constants, seed)
         if now.figures[STATISTIC] <= epsilon:
             return True
@@ -308,26 +307,26 @@ class OwnIntervalStrategy(CompiledStrategy):
         self._now, self.plan, self.inside = now, now.plan, now.inside
         self.b, self.c, self.threshold, self.statistic = b, c, threshold, statistic
 
-    def decide(self, sums: Reals, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         """Bound the arms again, and plan the next round."""
         now = self._now.mapped(np.copy)
-        now.pulls[:] += now.plan
-        now.sums[:] += sums
+        now.pulls[:] += results.pulls
+        now.sums[:] += results.sums
         decide_round(now, self._epsilon, self._rules, self._constants, np.uint64(seed))
         self._show(now)
 
     def suppose(self, means: Reals) -> None:
         """Go on as if the plan's results had come out at their means."""
-        self.decide(self.plan * means, 0)
+        self.decide(PlanResults.at(self.plan, means), 0)
 
     def run(
-        self, pulls: Integers, sums: Reals, seed: int, most: int, *rewards: Any
+        self, results: PlanResults, seed: int, most: int, *rewards: Any
     ) -> tuple[bool, Integers]:
         """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made."""
-        now, made = self._now.mapped(np.copy), np.zeros_like(pulls)
+        now, made = self._now.mapped(np.copy), np.zeros_like(results.pulls)
         settings = (self._epsilon, self._rules, self._constants, np.uint64(seed))
         reward, parameters, stream = rewards
-        stopped = simulate(now, *settings, pulls, sums, reward, parameters, stream, most, made)
+        stopped = simulate(now, *settings, results, reward, parameters, stream, most, made)
         self._show(now)
         return stopped, made
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.plans.results import PlanResults
 
 
 class ReducedProblem(NamedTuple):
@@ -78,8 +79,8 @@ class Strategy(ABC):
     alone: bool = False
 
     @abstractmethod
-    def decide(self, sums: Reals, seed: int) -> None:
-        """Take in the plan's results, summed up for each arm, and make the next plan.
+    def decide(self, results: PlanResults, seed: int) -> None:
+        """Take in the plan's results, and make the next plan.
 
         There is a next plan even where the statistic has fallen to ε: a study may be reopened.
         """
@@ -117,11 +118,11 @@ class CompiledStrategy(Strategy):
 
     @abstractmethod
     def run(
-        self, pulls: Integers, sums: Reals, seed: int, most: int, *rewards: Any
+        self, results: PlanResults, seed: int, most: int, *rewards: Any
     ) -> tuple[bool, Integers]:
         """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
 
-        ``pulls`` and ``sums`` are the results of the plan so far, at the end as at the beginning;
+        ``results`` are those of the plan so far, at the end as at the beginning;
         ``rewards`` are the reward model, its parameters and the stream of random numbers.
         """
 

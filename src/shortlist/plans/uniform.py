@@ -25,7 +25,7 @@ class Uniform(DifferenceStrategy):
         self, differences: DifferenceBounds, means: Reals, inside: Mask, stops: bool
     ) -> Integers:
         """Every arm a twentieth more often."""
-        return np.full(len(means), max(1, int(GROWTH * differences.pulls[0])), np.int64)
+        return np.full(len(means), max(1, int(GROWTH * differences.results.pulls[0])), np.int64)
 
 
 ALGORITHMS = {

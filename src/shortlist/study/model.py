@@ -19,6 +19,7 @@ from shortlist.engine.follow import TAKE, VERIFY, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
+from shortlist.plans.results import PlanResults
 from shortlist.study.answer import EVERY, arm_table
 
 
@@ -85,7 +86,7 @@ class Model:
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
         state = self.posterior.state
-        past = state.pulls.copy(), state.sums.copy(), self.round.inside.copy()
+        past = PlanResults(state.pulls.copy(), state.sums.copy()), self.round.inside.copy()
         self.bound = Guided().bind(self.first_bound.problem, past=past)
         self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()

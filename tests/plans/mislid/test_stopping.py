@@ -20,6 +20,7 @@ from shortlist.plans.mislid.stopping import (
     StoppingBounds,
     noise_bound,
 )
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.simulation.instances import Instance
 
@@ -30,7 +31,9 @@ def evidence(
     rng = np.random.default_rng(seed)
     task = ReducedProblem(instance.features, instance.m, instance.sigma, 0.05, 0.0)
     noise = instance.sigma * np.sqrt(pulls) * rng.standard_normal(len(pulls))
-    made: StoppingBounds = kind.of(task, c, 10).after(pulls, pulls * instance.means + noise)
+    made: StoppingBounds = kind.of(task, c, 10).after(
+        PlanResults(pulls, pulls * instance.means + noise)
+    )
     return made
 
 
@@ -132,7 +135,7 @@ def covered(kind: Any, scale: float, c: float, runs: int) -> int:
         for _ in range(6):
             noise = instance.sigma * np.sqrt(plan) * rng.standard_normal(10)
             pulls, sums = pulls + plan, sums + plan * instance.means + noise
-            now = now.after(pulls, sums)
+            now = now.after(PlanResults(pulls, sums))
             at = now.boundary(now.inside())
             for j in (int(at.b), int(at.c)):
                 middle, lower, upper = now.differences(j, at)
@@ -167,7 +170,8 @@ def test_the_ellipsoid_needs_what_c_adds_to_it() -> None:
         means = x[:, 0] + 0.2 * rng.choice([-1.0, 1.0], 40)
         now = LikelihoodRatio.of(task, 0.2, 5)
         pulls = np.full(40, 10)
-        now = now.after(pulls, pulls * means + np.sqrt(pulls) * rng.standard_normal(40))
+        sums = pulls * means + np.sqrt(pulls) * rng.standard_normal(40)
+        now = now.after(PlanResults(pulls, sums))
         far = float((pulls * (now.means - means) ** 2).sum())
         held += far <= now.threshold_at(now.known.pulls) ** 2
         enough += far <= 2.0 * noise_bound(now.linear, now.information(now.known.pulls))

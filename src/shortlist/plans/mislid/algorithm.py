@@ -26,6 +26,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted
 from shortlist.plans.mislid.stopping import Boundary, LikelihoodRatio, PairBounds, StoppingBounds
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.relation import Linear, NearlyLinear
@@ -56,29 +57,29 @@ class MisLidStrategy(Strategy):
         c = misspecification if rank < arms else 0.0
         self._evidence = STOPS[stop](problem, c, first)
         self._at = Boundary(NO_ARM, NO_ARM, math.inf, math.inf)
-        self._pulls, self._sums = np.zeros(arms, np.int64), np.zeros(arms)
+        self._results = PlanResults.none(arms)
         self._target = np.zeros(arms)
         self._learners: dict[bytes, Reals] = {}
         self.plan = np.full(arms, first, np.int64)
         self.inside = np.zeros(arms, np.bool_)
 
-    def decide(self, sums: Reals, seed: int) -> None:
+    def decide(self, results: PlanResults, seed: int) -> None:
         """Bound the differences again, and let the learner play for the next plan."""
-        pulls, sums = self._pulls + self.plan, self._sums + sums
-        evidence = self._evidence.after(pulls, sums)
+        total = self._results + results
+        evidence = self._evidence.after(total)
         inside = evidence.inside()
         at = evidence.boundary(inside)
-        played = self._play(evidence, inside, pulls)
-        self._pulls, self._sums, self._evidence = pulls, sums, evidence
+        played = self._play(evidence, inside, total.pulls)
+        self._results, self._evidence = total, evidence
         self._learners, self._target, self.plan = played
         self.inside, self._at = inside, at
         self.b, self.c, self.statistic, self.threshold = at
 
     def suppose(self, means: Reals) -> None:
         """Let the learner play on, with the estimate as it is."""
-        pulls = self._pulls + self.plan
-        played = self._play(self._evidence, self.inside, pulls)
-        self._pulls = pulls
+        total = self._results + PlanResults.at(self.plan, means)
+        played = self._play(self._evidence, self.inside, total.pulls)
+        self._results = total
         self._learners, self._target, self.plan = played
 
     def _play(
@@ -150,7 +151,7 @@ def _threshold(stop: str) -> StrategyThreshold:
     return StrategyThreshold(
         f"misspecified_{stop}",
         words[stop],
-        "after Robbins 1970; proof: docs/misspecification.md of shortlist",
+        "after Robbins 1970; proof: docs/proofs.md of shortlist",
         coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
     )
 

@@ -20,7 +20,7 @@ projection onto that span,
 
 The noise on the left has K dimensions, that on the right as many as X; each is bounded at all times
 by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is not an alternative at a
-distance above C²/2. docs/misspecification.md has the proofs.
+distance above C²/2. docs/proofs.md has the proofs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM, Integers
+from shortlist.arrays import NO_ARM
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.quadratic import nearest_to, workspace
 from shortlist.numerics.records import (
@@ -43,6 +43,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.mislid.alternative import alternatives, closest, fit_weighted, model_weight
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.posterior.posterior import width_floor
 from shortlist.rules.indices import square_of
@@ -170,10 +171,10 @@ class StoppingBounds(ABC):
             "floor": width_floor(problem.features),
         }
 
-    def after(self, pulls: Integers, sums: Reals) -> Self:
+    def after(self, results: PlanResults) -> Self:
         """The same with these results, which are all there are."""
-        features, counts = self.problem.features, pulls.astype(np.float64)
-        averages = sums / counts
+        features, counts = self.problem.features, results.pulls.astype(np.float64)
+        averages = results.sums / counts
         scratch = alternatives(features)
         nearest_to(averages, counts, self.c, scratch.work)
         fit_weighted(features, counts, averages, scratch.fit)

@@ -208,7 +208,7 @@ def _alike(problem: Problem) -> Found:
             f"chance, and right up to ε = {problem.epsilon:g}. Keep one of each, or add a feature "
             "that tells them apart.",
         )
-    near, pair, distance = _nearest(x)
+    near, pair, distance = _nearest_pair(x)
     if near == 0:
         return (
             "fine",
@@ -238,7 +238,7 @@ def _alike(problem: Problem) -> Found:
     )
 
 
-def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
+def _nearest_pair(x: Reals) -> tuple[int, tuple[int, int], float]:
     """How many arms have a near neighbour, the nearest pair, and its relative distance."""
     from scipy.spatial import KDTree
 
