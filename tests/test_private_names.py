@@ -15,7 +15,6 @@ PACKAGE = Path(shortlist.__file__).parent
 # Modules and names within public packages that their documentation does not name.
 UNDOCUMENTED = ("llvmlite.ir", "numba.core", "numba.experimental", "numba.np", "psycopg.pq")
 DOCUMENTED = {"numba.core.errors.NumbaError", "numba.core.errors.TypingError"}
-STILL = {"study/storage/database.py"}  # libpq by hand, until the storage does without
 OWN = {"shortlist", "__future__", *sys.stdlib_module_names}
 
 
@@ -63,7 +62,7 @@ def test_no_private_name_of_a_dependency_is_used() -> None:
         for path in sorted(PACKAGE.rglob("*.py"))
         if (names := sorted(set(private_names(path.read_text()))))
     }
-    assert not found.keys() - STILL
+    assert not found
 
 
 @pytest.mark.parametrize(
