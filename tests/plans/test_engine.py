@@ -282,10 +282,8 @@ class TestContract:
         assert row["gap_upper"] == study.statistic
         assert (past.last.table["gap_lower"] <= past.last.table["gap"]).all()
         for figure in (
-            *(
-                draw(study, history=past)
-                for draw in (plot.intervals, plot.shrinking, plot.stopping)
-            ),
+            *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking)),
+            plot.stopping(study),
             plot.pulls(study),
         ):
             assert figure.axes
