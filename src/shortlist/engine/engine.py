@@ -132,9 +132,9 @@ class Engine:
         """C at this moment; that of the pair decided on, where every pair has its own."""
         if self._by_pair and current is not None and current.b[0] != NO_ARM:
             of_b, of_c = posterior.variances[current.b[0]], posterior.variances[current.c[0]]
-            return float(two_arm_threshold(self.constants, of_b, of_c))
+            return float(two_arm_threshold.interpret(self.constants, of_b, of_c))
         if self.setup.has_pilot and not posterior.aside:
-            return float(pilot_threshold(posterior.observed, self.constants))
+            return float(pilot_threshold.interpret(posterior.observed, self.constants))
         if self.setup.has_pilot:
             log_det = posterior.information_since_pilot(self.setup.sigma)
         else:

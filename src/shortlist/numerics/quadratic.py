@@ -18,7 +18,6 @@ from shortlist.numerics.records import (
     Reals,
     Record,
     Table,
-    unlocked,
 )
 
 MOST_STEPS = 60  # ten are usual
@@ -68,7 +67,7 @@ def workspace(features: Table) -> Workspace:
     arms, rank = features.shape
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
     shapes = {field.name: sizes.get(field.name, arms) for field in fields(Workspace)}
-    return Workspace.zeros(**{**shapes, "factor": (rank, rank), "features": unlocked(features)})
+    return Workspace.zeros(**{**shapes, "factor": (rank, rank), "features": features})
 
 
 @compiled(typed=True)
