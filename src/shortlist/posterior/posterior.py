@@ -224,7 +224,7 @@ class Posterior:
         return float(self.state.log_det[0])
 
     @property
-    def aside(self) -> int:
+    def pilot_size(self) -> int:
         """How many evaluations were set aside as a pilot."""
         return int(self.state.pilot_size[0])
 
