@@ -151,8 +151,8 @@ class Definition:
             was = stored.choices[key]
             if was != value:
                 raise StudyMismatch(
-                    f"the study {name!r} is stored with {key} = {_shown(was)}, but "
-                    f"{key} = {_shown(value)} was given: the settings of a study cannot change."
+                    f"the study {name!r} is stored with {key} = {_shown(was, key)}, but "
+                    f"{key} = {_shown(value, key)} was given: the settings of a study cannot change."
                     f"{_unless('settings it has')}"
                 )
         if self.features_hash == stored.features_hash:
@@ -252,7 +252,10 @@ def _algorithm(described: dict[str, Any]) -> str | Algorithm:
         raise DamagedStorage(f"the stored algorithm cannot be read: {error}.") from None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, key: str = "algorithm") -> str:
+    """The value of a setting in words."""
+    if key == "sigma":
+        return Noise.read(value).specification
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)
