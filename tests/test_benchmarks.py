@@ -108,7 +108,7 @@ def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> No
         assert rounds == 30
         engine = speed.engine_of(name, instance, as_numpy=True)
         assert not len(engine.setup.initial)
-        assert engine.setup.parts["threshold"] == "frequentist"
+        assert engine.rules["threshold"].name == "frequentist"
 
 
 def test_commands_are_found_wherever_they_stand() -> None:

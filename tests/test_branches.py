@@ -99,9 +99,7 @@ def branches(package: Path) -> dict[str, Counter[str]]:
         "kind of noise": lambda node: asks_kind_of_noise(node) or asks_class(node, noises),
         "reward_range": lambda node: is_mention(node, "reward_range"),
         "class of algorithm": lambda node: asks_class(node, algorithms),
-        "makes_plans": lambda node: (
-            isinstance(node, ast.Call) and last_name(node.func) == "makes_plans"
-        ),
+        "makes_plans": lambda node: isinstance(node, ast.Attribute) and node.attr == "makes_plans",
         "misspecification": lambda node: is_mention(node, "misspecification"),
     }
     found = {distinction: Counter[str]() for distinction in asks}
@@ -133,10 +131,10 @@ def test_branches_are_seen_and_words_about_them_are_not(tmp_path: Path) -> None:
     (tmp_path / "plans" / "one.py").write_text("class One: pass\n")
     (tmp_path / "other.py").write_text(
         '"""budget is None, noise.kind, isinstance(x, One)."""\n'
-        "def f(study, x, reward_range=None):  # makes_plans(study)\n"
+        "def f(study, x, reward_range=None):  # pace.makes_plans\n"
         "    if study.budget is not None or study.noise.kind == 'given':\n"
         "        return study.problem.noise.each is None and isinstance(x, (int, One))\n"
-        "    return makes_plans(study) or g(misspecification=x) or x.budget == 3\n"
+        "    return study.pace.makes_plans or g(misspecification=x) or x.budget == 3\n"
     )
     counts = {distinction: files.total() for distinction, files in branches(tmp_path).items()}
     assert counts == {

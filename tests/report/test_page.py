@@ -240,7 +240,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     running = study_of("by default, running").round
     assert int(looks[1]) == int((running.strategy.plan - running.pulls).sum()) > 1
     begun = study_of("by default, begun")
-    told = f"9 of the {len(begun.bound.engine.setup.initial)} pulls of the first plan are told."
+    told = f"9 of {len(begun.bound.engine.setup.initial)} pulls of the first plan are told."
     assert f"No shortlist yet: {told}" in words_of("by default, begun")
 
 

@@ -777,7 +777,9 @@ def test_pulls_beyond_the_first_plan_are_not_called_part_of_it() -> None:
     assert more_than_needed(s, s.ask(2)).startswith("Possibly none of these 2")
     s.tell_many((trial, MEANS[trial.arm]) for trial in trials)
     said = _origins(s)[0]
-    assert f"{planned} were set beforehand (the first plan), 2 were asked for before" in said
+    assert (
+        f"{planned} were set beforehand (pulls of the first plan), 2 were asked for before" in said
+    )
 
 
 @pytest.mark.parametrize(

@@ -213,7 +213,6 @@ class GIFA(Algorithm):
             lagged="lagged" in rules["stopping"].traits,
             alone=rules["indices"].name == "individual",
             has_pilot="pilot" in chosen.rule.traits,
-            parts={kind: rule.name for kind, rule in rules.items()},
         )
         engine = Engine(
             setup=setup,

@@ -206,14 +206,16 @@ def _outlook_entries(
     described: ScreenFile, study: Study, outlook: Outlook
 ) -> Iterator[tuple[str, str]]:
     from shortlist.simulation.outlook import is_far_from_linear
-    from shortlist.study.view import makes_plans
 
     problem, m = study.problem, study.problem.m
     if outlook.initial:
-        what = "pull" if makes_plans(study) else "initial pull"
-        pulls = f"{count(outlook.initial, what)} of {count(outlook.initial_arms, 'arm')}"
-        first = f"a plan of {pulls}" if makes_plans(study) else pulls
-        yield "first", f"{first}, whatever the results; there is no answer before that."
+        which = study.bound.engine.setup.pace.opening_pulls
+        arms = count(outlook.initial_arms, "arm")
+        yield (
+            "first",
+            f"{outlook.initial:,} {which}, of {arms}, whatever the results; there is no answer "
+            "before that.",
+        )
     with_a_pilot = f'With means of a pilot (pilot = "pilot.csv" in {described.path}) you get'
     # The pilot by its name: the algorithm may make a pilot of its own.
     how = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
@@ -16,6 +16,35 @@ from shortlist.engine.follow import Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.rule import Rule
+
+
+class Pace(NamedTuple):
+    """How often an engine decides, and what its first pulls are called."""
+
+    makes_plans: bool  # else it decides after every result
+    opening: str  # the first pulls, as a heading
+    opening_pulls: str  # the same, after "whatever the results: "
+    one_opening_pull: str  # what one of them is
+    one_pull: str  # what a later one is for, before the pair of arms
+    if_smaller: str  # what another ε would have done, after "ε = …"
+
+
+ROUNDS = Pace(
+    False,
+    "Initial pulls",
+    "initial pulls",
+    "an initial pull",
+    "was chosen to compare",
+    "would stop now",
+)
+PLANS = Pace(
+    True,
+    "Pulls of the first plan",
+    "pulls of the first plan",
+    "part of the first plan",
+    "is part of a plan to compare arms, above all",
+    "would have stopped at the last look",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +67,7 @@ class Setup:
     alone: bool = False
     has_pilot: bool = False  # whether the first evaluations are set aside
     aim: Aim = CERTAINTY  # when it stops
-    # The names of the rules it is composed of, by kind; none for a strategy.
-    parts: Mapping[str, str] = field(default_factory=dict)
+    pace: Pace = field(default_factory=lambda: ROUNDS)
 
     @cached_property
     def weights(self) -> Reals:

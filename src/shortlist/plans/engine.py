@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, Mask
-from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
+from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.jit import compiled
@@ -156,6 +156,7 @@ class PlanEngine:
             initial=in_turn(self._first.plan),
             alone=self._first.alone,
             aim=self.aim,
+            pace=PLANS,
         )
 
     @property

@@ -18,7 +18,7 @@ from shortlist.report.sections import software
 from shortlist.study.guarantee import out_of_order
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.insight.linearity_words import departure
-from shortlist.study.view import beyond_first_plan, makes_plans
+from shortlist.study.view import beyond_first_plan
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -167,10 +167,10 @@ def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
     taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
     causes = Counter(trial.cause.origin for trial in taken)
-    first = "the first plan" if makes_plans(study) else "initial pulls"
-    beyond = beyond_first_plan(study, taken) if makes_plans(study) else 0
+    beyond = beyond_first_plan(study, taken)
     parts = {
-        f"set beforehand ({first})": causes["initial"] - beyond,
+        f"set beforehand ({study.bound.engine.setup.pace.opening_pulls})": causes["initial"]
+        - beyond,
         "asked for before the results of the first plan were in": beyond,
         "chosen in view of the results by then": causes["round"] + causes["second of a round"],
         "told without having been asked for": causes["unasked"],

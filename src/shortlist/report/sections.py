@@ -17,7 +17,7 @@ from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.failing import failing_arms
 from shortlist.study.insight.audit import audit_results
-from shortlist.study.view import before_the_rounds, makes_plans, next_look
+from shortlist.study.view import before_the_rounds, next_look
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -159,7 +159,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     S = "not given" if problem.S is None else f"{problem.S:g}"
     if problem.S is not None and not bound.threshold.needs_S:
         S += " (not used by this threshold)"
-    pulls = "Pulls of the first plan" if makes_plans(study) else "Initial pulls"
     rows = [
         ("Algorithm", bound.name),
         ("Threshold", bound.threshold.name),
@@ -171,7 +170,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Arms, K", f"{problem.arms:,}"),
         ("Features, N", bound.relation.features_used),
         ("Regularisation, λ", f"{bound.setting.regularization:g}"),
-        (pulls, f"{len(study.model.first_bound.engine.setup.initial):,}"),
+        (bound.engine.setup.pace.opening, f"{len(study.model.first_bound.engine.setup.initial):,}"),
         ("Seed", str(study.seed)),
     ]
     if study.model.verifies:

@@ -98,7 +98,7 @@ def chunks_of(
     if not bound.problem.noise.awaits_estimate:
         return chunks(bound, shares)
     initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
-    if not bound.engine.setup.parts:
+    if bound.engine.setup.pace.makes_plans:
         initial = np.sort(initial)  # a plan is simulated arm by arm
     made = []
     for seed in np.concatenate(shares):

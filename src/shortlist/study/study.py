@@ -56,7 +56,7 @@ from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
-from shortlist.study.view import View, is_beyond_first_plan, makes_plans
+from shortlist.study.view import View, is_beyond_first_plan
 
 LOGGER = logging.getLogger(__name__)
 logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
@@ -492,9 +492,9 @@ class Study(View):
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
         found = self._log.ledger.find(trial)
-        planned = makes_plans(self)
-        beyond = planned and is_beyond_first_plan(self, found)
-        reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
+        beyond = is_beyond_first_plan(self, found)
+        pace = self.bound.engine.setup.pace
+        reason = Reason.of(found, self.problem, self.aim, pace, beyond=beyond)
         against = doubts(self)
         if not against:
             return reason

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 from shortlist import notebook
 from shortlist.aim import Aim
 from shortlist.arrays import NO_ARM
+from shortlist.engine.contract import ROUNDS, Pace
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
     from shortlist.engine.round import Decision
@@ -232,15 +233,15 @@ class Reason:
         trial: Trial,
         problem: Problem,
         aim: Aim,
+        pace: Pace = ROUNDS,
         *,
-        planned: bool = False,
         beyond: bool = False,
     ) -> Reason:
         """The reason of a trial, in words; ``beyond`` the first plan it is one more pull."""
         cause, arm = trial.cause, trial.name
         if cause.b == NO_ARM:
             copied = "another study" if trial.key is None else trial.key
-            first = "part of the first plan" if planned else "an initial pull"
+            first = pace.one_opening_pull
             if beyond:
                 first = "one more pull, asked for before the results of the first plan were in"
             what = {
@@ -253,11 +254,8 @@ class Reason:
         gap = math.nan if cause.gap is None else cause.gap  # a database has no NaN
         statistic = math.nan if cause.statistic is None else cause.statistic
         stop = aim.stop_words(statistic, problem.epsilon)
-        purpose = (
-            "is part of a plan to compare arms, above all" if planned else "was chosen to compare"
-        )
         words = (
-            f"{arm!r} {purpose} b = {b!r}, the least certain of the {problem.m} that looked best, "
+            f"{arm!r} {pace.one_pull} b = {b!r}, the least certain of the {problem.m} that looked best, "
             f"with its challenger c = {c!r}, which may be better by {gap:.4g}; {stop}."
         )
         return cls(arm, b, c, gap, statistic, words)

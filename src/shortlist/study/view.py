@@ -267,13 +267,10 @@ class View:
         return self._log.model.table()
 
 
-def makes_plans(study: View) -> bool:
-    """Whether the algorithm goes plan by plan: only those are not composed of rules."""
-    return not study.bound.engine.setup.parts
-
-
 def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
     """How many of these trials were asked for when all of the first plan was under way already."""
+    if not study.bound.engine.setup.pace.makes_plans:
+        return 0
     asked = sum(
         trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
         for trial in trials
@@ -291,7 +288,8 @@ def is_beyond_first_plan(study: View, trial: Trial) -> bool:
 
 def needed_now(study: View, trials: Sequence[Trial]) -> int:
     """How many of these open trials, the first ones, it takes until the study looks at its stop."""
-    if not trials or not makes_plans(study) or not study.aim.certifies or study.model.stopped:
+    by_plans = study.bound.engine.setup.pace.makes_plans and study.aim.certifies
+    if not trials or not by_plans or study.model.stopped:
         return len(trials)
     # Those of an audit are asked for first, and are not part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)
@@ -366,6 +364,5 @@ def before_the_rounds(study: View) -> str:
             f"The pilot is over ({study.model.posterior.pilot_size:,} evaluations, set aside); {told:,} of "
             f"the {len(opening):,} pulls that follow it are told."
         )
-    if makes_plans(study):
-        return f"{told:,} of the {len(opening):,} pulls of the first plan are told."
-    return f"{told:,} of {len(opening):,} initial pulls are told."
+    which = study.bound.engine.setup.pace.opening_pulls
+    return f"{told:,} of {len(opening):,} {which} are told."

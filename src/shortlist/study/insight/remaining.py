@@ -20,7 +20,7 @@ from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
-from shortlist.study.view import View, makes_plans
+from shortlist.study.view import View
 
 # Where |gap| is taken to be, in standard deviations: beside the estimate, and at least. These are its
 # 90 %, 50 % and 10 % quantiles, exactly if the estimate is 0 or large: a large gap is a short study.
@@ -46,22 +46,22 @@ class Tie:
         As they are estimated.
     epsilon : float
         With this slack the study would have stopped when it last looked.
-    planned : bool
-        Whether it looks only at the end of a plan: then another ε would have made other plans.
+    if_smaller : str
+        What that slack would have done; at the end of a plan another ε would have made other plans.
     """
 
     names: tuple[str, str]
     means: tuple[float, float]
     epsilon: float
-    planned: bool
+    if_smaller: str
 
     def __str__(self) -> str:
         one, other = (
             f"{on_one_line(name)!r} ({mean:.3g})"
             for name, mean in zip(self.names, self.means, strict=True)
         )
-        end = "would have stopped at the last look" if self.planned else "would stop now"
-        return f"{one} and {other} may be too alike to be told apart; ε = {self.epsilon:g} {end}"
+        alike = f"{one} and {other} may be too alike to be told apart"
+        return f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,8 @@ def _too_early(study: View) -> Projection | None:
     opening, pulled = engine.initial_pulls(posterior)
     initial = int(np.maximum(np.bincount(opening, minlength=len(pulled)) - pulled, 0).sum())
     if initial and not study.model.initialized:
-        which = "the initial pulls"
-        if makes_plans(study):
-            which = "the first plan"
-        elif posterior.pilot_size:
+        which = engine.setup.pace.opening_pulls
+        if posterior.pilot_size:
             which = "those after the pilot"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
@@ -224,7 +222,7 @@ def _tie(study: View, high: int | None) -> Tie | None:
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
         _rounded_up(statistic),
-        makes_plans(study),
+        study.bound.engine.setup.pace.if_smaller,
     )
 
 

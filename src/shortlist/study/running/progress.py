@@ -11,7 +11,7 @@ from shortlist.notebook import NotebookLine, is_notebook
 from shortlist.printable import few
 from shortlist.study.answer import best_first
 from shortlist.study.insight.remaining import remaining
-from shortlist.study.view import View, makes_plans
+from shortlist.study.view import View
 
 NAMES_SHOWN = 5
 DRAWN_EVERY = 0.1  # seconds
@@ -34,7 +34,7 @@ def describe(study: View, left: str = "") -> str:
         parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
         return " · ".join([*parts, _names(study)])
     if study.statistic is None:
-        return " · ".join([*parts, "first plan" if makes_plans(study) else study.stage])
+        return " · ".join([*parts, study.stage])
     if left:
         parts.append(left)
     if study.aim.certifies:
