@@ -49,7 +49,7 @@ test: .venv/made
 quick: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-# The oldest Numba that is supported: numerics/lowering.py and numerics/cache.py lean on what is private to Numba.
+# The oldest Numba that is supported: records are read as Numba lays out its arrays (numerics/records.py).
 .venv-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
 	$(call install,.venv-oldest,--editable . 'numba==0.61.*' pytest hypothesis)
@@ -59,7 +59,7 @@ oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -q tests/numerics/test_jit.py tests/numerics/test_order.py \
 	  tests/numerics/test_random.py tests/posterior/test_posterior.py $(ARGS)
 
-# Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
+# Kills, server crashes, cut lines, wrong clocks and forks: minutes.
 torture: .venv/installed
 	$(BIN)/python tests/torture.py $(ARGS)
 

@@ -331,7 +331,8 @@ def test_pictures_report_and_words(tmp_path: Path) -> None:
     assert past.last is not None
     assert past.last.table["gap_upper"][past.last.c] == study.statistic
     for figure in (
-        *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking, plot.stopping)),
+        *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking)),
+        plot.stopping(study),
         plot.pulls(study),
     ):
         assert "when its upper end is at most" not in " ".join(figure.get_supxlabel().split())

@@ -71,7 +71,7 @@ def one_sided_level(risk: float) -> float:
 CONTRAST_MIXTURE = StrategyThreshold(
     "contrast_mixture",
     "sqrt((1 + ρ/I)(2 ln(m(K−m)/(2δ)) + ln(1 + I/ρ))) for a difference known with information I.",
-    "after Robbins 1970; proof: docs/algorithms-phased.md of shortlist",
+    "after Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
 

@@ -25,7 +25,7 @@ are right within ε, else for the m best of the draw. A set's share of δ is in 
 votes.
 
 Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
-decide how long it takes. docs/guess-and-verify.md has the whole proof.
+decide how long it takes. docs/algorithms.md has the whole proof.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    "after Karnin 2016 and Robbins 1970; proof: docs/guess-and-verify.md of shortlist",
+    "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
 

@@ -4,7 +4,7 @@ The guess of guess-and-verify may come from anywhere. Here it comes from a model
 by default least squares with departures, whose size the results decide (``nearly_linear``), else a
 model of the user's. The verification tests each arm's own results, and holds whatever was guessed and
 predicted before them. So the guarantee assumes nothing about how the means depend on the features: a
-bad model costs evaluations, never the guarantee. The proof is in docs/features-as-a-guide.md.
+bad model costs evaluations, never the guarantee. The proof is in docs/proofs.md.
 
 ``Study.verify`` begins with the results of a study that relied on the features: they guide, the list
 is named, and results after that verify it.
@@ -76,7 +76,7 @@ GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
     "The C at which the mixture test of one pair reaches 1/share, for a set named beforehand.",
-    NAMED_SETS.source.replace("guess-and-verify.md", "features-as-a-guide.md"),
+    "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=NAMED_SETS.coverage,
 )
 

@@ -163,7 +163,7 @@ THRESHOLDS = {
     KL_MIXTURE: StrategyThreshold(
         "beta_mixture",
         "sqrt(2 ln(K/δ) + 2 ln(ML/mixture)), the likelihood's largest over its Beta(½, ½) mixture.",
-        "after Robbins 1970; proof: docs/rivals.md of shortlist",
+        "after Robbins 1970; proof: docs/proofs.md of shortlist",
         coverage=ALL_AT_ONCE,
     ),
     NORMAL_RATE: StrategyThreshold("exploration_rate", _RATE, _AUTHORS, coverage=EACH_SIDE),

@@ -315,7 +315,7 @@ def two_arm_threshold(constants: Reals, variance_i: float, variance_j: float) ->
     """C for two arms whose averages have these variances, in units of σ²: 1/N without features.
 
     C²(1/N_i + 1/N_j) = 2L(v_i + v_j), L = ln(m(K−m)/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ),
-    v_a = (1 + ρ/N_a)/N_a (docs/thresholds.md).
+    v_a = (1 + ρ/N_a)/N_a (docs/algorithms.md).
     """
     one, other, prior = max(variance_i, TINY), max(variance_j, TINY), constants[1]
     level = constants[0]
@@ -384,7 +384,7 @@ THRESHOLDS: dict[str, Threshold] = {
             levels,
             lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
             proven=True,
-            source="after Jedra and Proutière 2020; proof: docs/thresholds.md of shortlist",
+            source="after Jedra and Proutière 2020; proof: docs/proofs.md of shortlist",
             coverage=ALL_AT_ONCE,
             needs_span=True,
             rounds=lambda once: 5,
@@ -395,7 +395,7 @@ THRESHOLDS: dict[str, Threshold] = {
             pilot,
             lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
             proven=True,
-            source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
+            source="after Robbins 1970; proof: docs/proofs.md of shortlist",
             coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
             needs_span=True,
             # With fewer than twenty results chance would decide when the pilot ends.
@@ -453,7 +453,7 @@ THRESHOLDS: dict[str, Threshold] = {
                 float(s.arms),
             ],
             proven=True,
-            source="after Robbins 1970; proof: docs/thresholds.md of shortlist",
+            source="after Robbins 1970; proof: docs/proofs.md of shortlist",
             coverage=EACH_ARM,
             needs_span=True,
             broken=_classical,

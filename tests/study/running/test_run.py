@@ -440,7 +440,7 @@ def test_a_run_that_waits_for_another_says_so_once(
 ) -> None:
     monkeypatch.setattr(evaluation, "PATIENCE", 0.1)
     one, other = (study(storage=tmp_path / "study.db", sigma=0.3) for _ in range(2))
-    held = one._journal.ask(1, in_turn=True, process=None)
+    held = one._log.ask(1, in_turn=True, run=None)
     assert held is not None
     with (  # noqa: PT031
         pytest.warns(
@@ -870,16 +870,16 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            journal = other._journal
+            log = other._log
 
             def take_over(transaction: Any) -> None:
                 # As if a lease had been over, and another had come first.
-                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+                log.ledger.renew(log.ledger.find(0), "another", None, None, transaction.now, "a")
 
-            journal.change(take_over)
+            log.change(take_over)
             wait_for(last)
             if late:
-                with one._journal._lock:  # until both have come
+                with one._log._lock:  # until both have come
                     let_go.set()
                     wait_until(lambda: pool.out == 0, "both")
         let_go.set()
@@ -986,8 +986,7 @@ def test_what_is_no_executor_and_no_order() -> None:
 def test_the_line_shows_what_is_in_flight_and_what_waits() -> None:
     s = study()
     s.run(by_seed, max_evaluations=10, progress=False)
-    journal = s._journal
-    trials = journal.ask(3, in_turn=True, process=None)
+    trials = s._log.ask(3, in_turn=True, run=None)
     assert trials is not None
     assert "10 evaluations · 3 in flight · " in progress.describe(s)
     s.tell(trials[1], 0.5)
@@ -1023,7 +1022,7 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
 
 def away_for(monkeypatch: pytest.MonkeyPatch, study: shortlist.Study, fails: int) -> list[int]:
     """The storage refuses the next so many changes, once the first evaluation is made."""
-    storage = study._journal.storage
+    storage = study._log.storage
     transaction, refused = storage.transaction, [0]
 
     def refusing(**given: Any) -> Any:
@@ -1294,3 +1293,49 @@ def begin_stored(path: Path | None) -> shortlist.Study:
 
 def told_by_seed(trial: Trial) -> float:
     return float(np.random.default_rng(trial.seed).normal())
+
+
+# Who is at work
+
+
+def test_the_trials_of_a_run_that_is_not_heard_of_are_given_out_again(
+    new_storage: Callable[[], str],
+) -> None:
+    place = new_storage()
+    one, other = study(storage=place), study(storage=place)
+    one.ask()  # by hand: whoever asked may still be at it
+    one._log.storage.hold("dead", 2.0)
+    one._log.ask(1, in_turn=True, run="dead")
+    assert other.ask().number == 2
+    one._log.storage.hold("dead", 2.0)
+    assert other.ask().number == 3
+    time.sleep(2.1)
+    assert [trial.number for trial in other.ask(2)] == [1, 4]
+    assert other.trials[1].run is None
+
+
+@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.parametrize("pool", [False, True])
+def test_a_run_says_that_it_is_at_work_however_long_it_takes(
+    pool: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "RUN_LEASE", 0.4)
+    one, other = (study(storage=tmp_path / "study.db") for _ in range(2))
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(trial: Trial) -> float:
+        begun.set()
+        assert over.wait(60)
+        return by_seed(trial)
+
+    with ThreadPoolExecutor(1) as executor:
+        given: dict[str, Any] = {"executor": executor if pool else None, "max_evaluations": 1}
+        with in_the_background(lambda: one.run(slow, progress=False, **given)):
+            assert begun.wait(60)
+            time.sleep(1.0)
+            assert other.ask().number == 1
+            over.set()
+    assert one.trials[0].state == "told"
+    assert other._log.storage.names() == ["study"]
+    with other._log.storage.transaction(writing=False) as transaction:
+        assert transaction.leases() == {}

@@ -151,7 +151,7 @@ def _threshold(stop: str) -> StrategyThreshold:
     return StrategyThreshold(
         f"misspecified_{stop}",
         words[stop],
-        "after Robbins 1970; proof: docs/misspecification.md of shortlist",
+        "after Robbins 1970; proof: docs/proofs.md of shortlist",
         coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
     )
 

@@ -20,7 +20,7 @@ projection onto that span,
 
 The noise on the left has K dimensions, that on the right as many as X; each is bounded at all times
 by a mixture, and the smaller bound counts. With ‖μ̃ − μ‖ ≤ σC the truth is not an alternative at a
-distance above C²/2. docs/misspecification.md has the proofs.
+distance above C²/2. docs/proofs.md has the proofs.
 """
 
 from __future__ import annotations

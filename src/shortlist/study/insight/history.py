@@ -86,7 +86,7 @@ def history(study: View) -> History:
     """
     last, arms = last_look(study), np.arange(study.problem.arms)
     if len(arms) > ARMS:
-        arms = arms[:ARMS] if last is None else _nearest(last)
+        arms = arms[:ARMS] if last is None else _arms_near_boundary(last)
     tables, differences = [], []
     times = sorted(_checkpoints(study, study.taken))
     for evaluation, model in zip(times, _replayed(study, times), strict=True):
@@ -130,7 +130,7 @@ def statistics(study: View) -> list[Checked]:
     decision = study.model.decision
     if study.statistic is None or decision is None:
         return []
-    last, aside = study.evaluations, study.model.posterior.aside
+    last, aside = study.evaluations, study.model.posterior.pilot_size
     if study.model.stopped:
         last = study.answered_at
     found = []
@@ -191,7 +191,7 @@ def last_look(study: View) -> Look | None:
     return look_at(model.bound, model.posterior, model.round, model.decision)
 
 
-def _nearest(look: Look) -> NDArray[np.int64]:
+def _arms_near_boundary(look: Look) -> NDArray[np.int64]:
     """The arms around the boundary: of largest gap index on either side, and of worst mean."""
     order, inside = look.by_gap, look.table["in_shortlist"].to_numpy()
     candidates = np.flatnonzero(inside)
@@ -237,7 +237,7 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
     if not study.aim.certifies:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
     opening, _ = study.model.first_bound.engine.initial_pulls(study.model.posterior)
-    first = aside = study.model.posterior.aside
+    first = aside = study.model.posterior.pilot_size
     if study.model.first_bound.engine.setup.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)
