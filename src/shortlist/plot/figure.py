@@ -27,7 +27,7 @@ EMPTY: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None, "Creator": None},
 }
 DPI = 150
-LETTERS = 14.0  # of a title or a caption, to an inch
+LETTERS = 12.5  # of a title or a caption, to an inch; most texts have 15, some have wide letters
 
 
 def panels_for(
