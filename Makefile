@@ -59,7 +59,7 @@ oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -q tests/numerics/test_jit.py tests/numerics/test_order.py \
 	  tests/numerics/test_random.py tests/posterior/test_posterior.py $(ARGS)
 
-# Kills, power cuts, server crashes, cut lines, wrong clocks, forks and a full disk: minutes.
+# Kills, server crashes, cut lines, wrong clocks and forks: minutes.
 torture: .venv/installed
 	$(BIN)/python tests/torture.py $(ARGS)
 

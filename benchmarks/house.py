@@ -55,7 +55,17 @@ ROOMS = (
         "theory",
         "engine",
     ),
-    *("plans", "catalog", "study", "simulation", "plot", "data", "repurposing", "report"),
+    *(
+        "plans",
+        "catalog",
+        "storage",
+        "study",
+        "simulation",
+        "plot",
+        "data",
+        "repurposing",
+        "report",
+    ),
     *("serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)

@@ -246,7 +246,7 @@ def labels(path: Path) -> object:
 
 def study(path: Path) -> object:
     import shortlist
-    from shortlist.study.storage.opening import study_names
+    from shortlist.storage.opening import study_names
 
     names = study_names(path)
     loaded = shortlist.Study.load(path)

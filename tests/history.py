@@ -6,6 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 
 import shortlist
+from shortlist.catalog.registry import find_algorithm
+from shortlist.storage.memory import MemoryStorage
+from shortlist.study.log import begun
 
 
 def check_history(
@@ -38,13 +41,16 @@ def check_history(
 
 def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
-    journal = study._journal
+    log = study._log
     memory = object.__new__(shortlist.Study)
-    memory._begin(study.problem, journal._definition, *_algorithm(study))
+    bound = find_algorithm(log._definition.recalled(None, study.name)[0]).bind(
+        study.problem, log._definition.choices["threshold"]
+    )
+    memory._begin(bound, log._definition, MemoryStorage(begun(log._definition)))
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}
-    events = {event.change: event for event in journal.ledger._events}
+    events = {event.change: event for event in log.ledger.events}
     for change in sorted({*asked, *given, *closed, *events}):
         if change in events:
             event = events[change]
@@ -54,7 +60,7 @@ def check_replay(study: shortlist.Study) -> None:
                 memory.correct(event.trial, event.value, reason=event.reason)
         elif change in asked:
             trial = asked[change]
-            (own,) = memory._journal.ask(1, in_turn=trial.in_turn, process=None) or []
+            (own,) = memory._log.ask(1, in_turn=trial.in_turn, run=None) or []
             assert (own.number, own.arm, own.seed) == (trial.number, trial.arm, trial.seed)
         elif change in given:
             trial = given[change]
@@ -69,7 +75,3 @@ def check_replay(study: shortlist.Study) -> None:
                 memory.cancel(trial.number)
     assert [t.number for t in memory.taken] == [t.number for t in study.taken]
     assert memory.posterior.means.tobytes() == study.posterior.means.tobytes()
-
-
-def _algorithm(study: shortlist.Study) -> tuple[object, object]:
-    return study._journal._definition.recalled(None, study.name)

@@ -7,7 +7,6 @@ import pytest
 
 TESTS = Path(__file__).parent
 ROOT = TESTS.parent
-FIXTURES = TESTS / "fixtures"
 DOCS = ROOT / "docs"
 BENCHMARKS = ROOT / "benchmarks"  # on the path of the tests, like this folder
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import shortlist
-from shortlist.study.storage import database
+from shortlist.storage import sql
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(8, 3))
@@ -31,13 +31,13 @@ def begin(storage: str | None = None, **given: object) -> shortlist.Study:
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
     """Put both clocks on: this machine's, and the server's as it is read here."""
-    now, clock = time.time, database._Transaction.now.fget
+    now, clock = time.time, sql._Transaction.now.fget
     monkeypatch.setattr(time, "time", lambda: now() + seconds)
 
-    def put_on(self: database._Transaction) -> float:
+    def put_on(self: sql._Transaction) -> float:
         return clock(self) + (0.0 if self._ahead is None else seconds)  # type: ignore[misc]
 
-    monkeypatch.setattr(database._Transaction, "now", property(put_on))
+    monkeypatch.setattr(sql._Transaction, "now", property(put_on))
 
 
 def assert_same(one: shortlist.Study, other: shortlist.Study) -> None:

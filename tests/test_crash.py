@@ -59,7 +59,7 @@ def replayed(study: shortlist.Study) -> shortlist.Study:
     for change in sorted([*asked, *closed]):
         if change in asked:
             trial = asked[change]
-            (own,) = memory._journal.ask(1, in_turn=trial.in_turn, process=None) or []
+            (own,) = memory._log.ask(1, in_turn=trial.in_turn, run=None) or []
             assert (own.number, own.arm, own.seed) == (trial.number, trial.arm, trial.seed)
         else:
             trial = closed[change]

@@ -238,7 +238,7 @@ def test_nothing_is_taken_for_a_repetition(client: Any, monkeypatch: pytest.Monk
     once, twice = (executor.submit(entropy, 1).result(PATIENCE) for _ in range(2))
     assert once == twice  # or this would show nothing
     # Two studies whose trials agree in everything, also in when they were asked for.
-    monkeypatch.setattr("shortlist.study.journal.time", SimpleNamespace(time=lambda: 1e9))
+    monkeypatch.setattr("shortlist.study.log.time", SimpleNamespace(time=lambda: 1e9))
     one, other = study(), study()
     for s in (one, other):
         s.run(entropy, executor=executor, batch=2, max_evaluations=10, progress=False)

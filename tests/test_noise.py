@@ -535,7 +535,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.claim.text
         assert "the noise of each arm is normal with a σ of its own" in study.bound.claim.text
     if algorithm == "Guess-and-verify":
-        strategy = study._journal.model.round.strategy
+        strategy = study._log.model.round.strategy
         assert strategy._pulls.tolist() == wanted.tolist()
         assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
 
@@ -696,7 +696,7 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
     for study in (loaded, begin(storage=place, **given)):
         assert study.fingerprint == memory.fingerprint
         np.testing.assert_array_equal(study.problem.sigma, memory.problem.sigma)
-        assert study._journal.model.digest() == memory._journal.model.digest()
+        assert study._log.model.digest() == memory._log.model.digest()
         assert study.shortlist.guarantee.text == memory.shortlist.guarantee.text
     go_on(loaded, 100)
     go_on(memory, 100)

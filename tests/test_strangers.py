@@ -20,10 +20,10 @@ from shortlist.cli.screen_toml import read_screen_file
 from shortlist.errors import ShortlistError
 from shortlist.files.cells import csv_of
 from shortlist.printable import CONTROL, on_one_line, printable
+from shortlist.storage.address import check_address, shown, without_secrets
+from shortlist.storage.opening import study_names
 from shortlist.study.plate import match, read_plate, write_plate
 from shortlist.study.running.progress import describe
-from shortlist.study.storage.address import check_address, shown, without_secrets
-from shortlist.study.storage.opening import study_names
 
 SECRET = "s3cret"
 

@@ -17,7 +17,8 @@ from shortlist.plans.uniform import Uniform
 from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.rules.thresholds import THRESHOLDS
-from shortlist.study.storage.database import _Transaction
+from shortlist.storage.base import ROW, Change
+from shortlist.storage.sql import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
 
 RULES = [each for kind in REGISTRY.values() for each in kind.values()]
@@ -189,12 +190,18 @@ def test_an_algorithm_that_does_not_repeat_itself_fails() -> None:
 
 
 def test_a_storage_that_loses_results_fails(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    keep = _Transaction.update
+    keep, value = _Transaction.commit, ROW.index("value")
 
-    def careless(self: Any, trial: Any, change: int) -> None:
-        object.__setattr__(trial, "value", round(trial.value, 3) if trial.value else trial.value)
-        keep(self, trial, change)
+    def careless(self: Any, change: Change) -> None:
+        rows = [
+            [
+                round(field, 3) if place == value and field else field
+                for place, field in enumerate(row)
+            ]
+            for row in change.altered
+        ]
+        keep(self, change._replace(altered=rows))
 
-    monkeypatch.setattr(_Transaction, "update", careless)
+    monkeypatch.setattr(_Transaction, "commit", careless)
     with pytest.raises((AssertionError, DamagedStorage)):
         check_storage(str(tmp_path / "studies.db"), workers=2, results=3)

@@ -27,20 +27,10 @@ def server() -> Iterator[Server]:
         yield started
 
 
-def test_power_cuts() -> None:
-    figures = torture.power_cuts(80, seed=1)
-    assert figures["writes recorded"] > 100
-    assert figures["acknowledged"] > 500
-
-
-def test_a_full_disk() -> None:
-    assert torture.full_disk(most=8)["refused"] > 10
-
-
 def test_cut_lines(server: Server) -> None:
     figures = torture.cut_lines(server, every=5)
-    assert figures["cuts"] > 15
-    assert 0 < figures["refused"] < figures["cuts"]
+    assert figures["cuts"] > 8
+    assert figures["unknown"] > 0
 
 
 def test_server_crashes(server: Server) -> None:

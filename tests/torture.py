@@ -1,4 +1,4 @@
-"""Kills, power cuts, crashes, cut lines, wrong clocks, forks and full disks, each with a checker.
+"""Kills, crashes, cut lines, wrong clocks and forks, each with a checker.
 
     python tests/torture.py            all of it, some minutes (``make torture``)
     python tests/torture.py forks      one part
@@ -22,8 +22,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -36,9 +34,8 @@ import crash
 import shortlist
 from history import check_history, check_replay
 from proxy import Proxy, Side
-from recorder import after_power_cut, recording
 from server import Server, running_server, server_programs
-from shortlist.errors import StorageError, StudyNotFound
+from shortlist.errors import OutcomeUnknown, StorageError
 
 X = np.random.default_rng(5).normal(size=(6, 3))
 Figures = dict[str, int]
@@ -101,151 +98,61 @@ def _kills_in_one_study(storage: str, times: int, workers: int, longest: float) 
     return {"killed": ended["killed"], "studies": 1, **counted}
 
 
-# Power cuts
-
-
-def power_cuts(cuts: int, seed: int = 0) -> Figures:
-    """The writes of a study are recorded, and a disk made that has lost some of the last of them."""
-    random = np.random.default_rng(seed)
-    with tempfile.TemporaryDirectory() as made_in:
-        folder = Path(made_in)
-        with recording() as recorder:
-            study = begin(folder / "study.db")
-            for number in range(40):
-                trial = study.ask()
-                pair = (trial.arm, new_value())
-                recorder.log.append(("tried", "", pair))
-                study.tell(trial, pair[1])
-                recorder.log.append(("acknowledged", "", pair))
-                if number % 15 == 14:
-                    study.close()  # the log is moved into the file
-            study.close()
-        kept = 0
-        for cut in range(cuts):
-            # Every fourth while the file is being made.
-            end = int(random.integers(40 if cut % 4 == 0 else len(recorder.log) + 1))
-            log = recorder.log[:end]
-            with tempfile.TemporaryDirectory() as found_in:
-                for name, content in after_power_cut(log, folder, random).items():
-                    (Path(found_in) / name).write_bytes(content)
-                acknowledged = [what[1] for kind, *what in log if kind == "acknowledged"]
-                attempted = [what[1] for kind, *what in log if kind == "tried"]
-                kept += _after_the_cut(Path(found_in) / "study.db", acknowledged, attempted)
-        return {"cuts": cuts, "writes recorded": recorder.writes, "acknowledged": kept}
-
-
-def _after_the_cut(path: Path, acknowledged: list[Pair], attempted: list[Pair]) -> int:
-    if not acknowledged:
-        with suppress(StudyNotFound):  # neither is it foreign nor damaged
-            shortlist.Study.load(path).close()
-        begin(path).close()
-    study = shortlist.Study.load(path)
-    check_history(study, acknowledged, attempted)
-    study.tell(study.ask(), 0.5)
-    study.close()
-    return len(acknowledged)
-
-
-# A full disk
-
-
-def full_disk(most: int = 1 << 62) -> Figures:
-    """The disk is full at each write of an ask and a tell, for one write or for the rest of them."""
-    refused = told = 0
-    for lasts in (1, 1 << 62):
-        with tempfile.TemporaryDirectory() as folder, recording() as recorder:
-            path = Path(folder) / "study.db"
-            study = begin(path)
-            acknowledged: list[Pair] = []
-            attempted: list[Pair] = []
-            for place in range(most):
-                recorder.writes, recorder.full_from = 0, place
-                recorder.full_until = place + lasts
-                reached = False
-                for act in (study.ask, partial(_tell_first, study, attempted)):
-                    before = study.fingerprint
-                    try:
-                        done = act()
-                        if done.state == "told":
-                            acknowledged.append((done.arm, done.value))
-                    except StorageError as error:
-                        _check_said(error)
-                        reached, refused = True, refused + 1
-                        recorder.full_from = 1 << 62
-                        study.refresh()
-                        assert study.fingerprint == before, "something was changed"
-                        recorder.full_from = place
-                recorder.full_from = 1 << 62
-                if not reached and recorder.writes <= place:
-                    break
-            told += len(acknowledged)
-            stored = [(t.arm, t.value) for t in shortlist.Study.load(path).trials if t.value]
-            assert stored == acknowledged, "told to be stored, and otherwise in the file"
-            check_history(shortlist.Study.load(path), acknowledged, attempted)
-            study.close()
-    return {"refused": refused, "acknowledged": told}
-
-
-def _tell_first(study: shortlist.Study, attempted: list[Pair]) -> Any:
-    trial = study.pending[0] if study.pending else study.ask()
-    attempted.append((trial.arm, new_value()))
-    return study.tell(trial, attempted[-1][1])
-
-
-def _check_said(error: StorageError) -> None:
-    assert "othing was changed" in str(error), error
-
-
 # Cut lines
 
 
 def cut_lines(server: Server, every: int = 1) -> Figures:
-    """The line is cut before each message of a transaction, of the client's and of the server's."""
+    """The line is cut before each message of a transaction, of the client's and of the server's.
+
+    What was refused is repeated, with the same key or the same value.
+    """
     storage = server.new_database()
     proxy = Proxy(server.port)
     through = storage.replace(f":{server.port}/", f":{proxy.port}/") + "?sslmode=disable"
     study = begin(through)
     acknowledged: list[Pair] = []
-    attempted: list[Pair] = []
-    cuts = refused = 0
+    figures = {"cuts": 0, "refused": 0, "unknown": 0}
 
-    def tell_unasked() -> Any:
-        attempted.append((1, new_value()))
-        return study.tell(arm=1, value=attempted[-1][1])
+    def repeated(act: Callable[[], Any]) -> Any:
+        while True:
+            try:
+                return act()
+            except OutcomeUnknown:
+                figures["unknown"] += 1
+            except StorageError:
+                figures["refused"] += 1
 
-    for act in (study.ask, lambda: _tell_first(study, attempted), tell_unasked):
+    def ask() -> Any:
+        key = f"request {new_value()}"
+        return repeated(lambda: study.ask(1, key=key))[0]
+
+    def tell() -> None:
+        trial, value = ask(), new_value()
+        repeated(lambda: study.tell(trial, value, if_told="same"))
+        acknowledged.append((trial.arm, value))
+
+    def tell_unasked() -> None:
+        value = new_value()
+        repeated(lambda: study.tell(arm=1, value=value, key=f"key {value}"))
+        acknowledged.append((1, value))
+
+    for act in (tell, tell_unasked):
         for _ in range(8):  # until statements are prepared, and every transaction is like the next
-            told = act()
-            if told.state == "told":
-                acknowledged.append((told.arm, told.value))
+            act()
         proxy.count()
-        told = act()
-        if told.state == "told":
-            acknowledged.append((told.arm, told.value))
+        act()
         length = dict(proxy.seen)
         sides: tuple[Side, Side] = ("client", "server")
         for side in sides:
             for number in range(0, length[side], every):
-                open_before = len(study.pending)
                 proxy.count((side, number))
-                cuts += 1
-                try:
-                    told = act()
-                    if told.state == "told":
-                        acknowledged.append((told.arm, told.value))
-                except StorageError as error:
-                    _check_said(error)
-                    refused += 1
-                    study.refresh()
-                    assert len(study.pending) == open_before, "an orphan was left"
+                figures["cuts"] += 1
+                act()
     proxy.close()
     loaded = shortlist.Study.load(storage)
-    stored = [
-        (t.arm, t.value) for t in sorted(loaded.trials, key=lambda t: t.closed or 0) if t.value
-    ]
-    assert stored == acknowledged, "told to be stored, and otherwise on the server"
-    check_history(loaded, acknowledged, attempted)
-    return {"cuts": cuts, "refused": refused, "acknowledged": len(acknowledged)}
+    assert not loaded.pending, "an orphan was left"
+    check_history(loaded, acknowledged, acknowledged)
+    return {**figures, "acknowledged": len(acknowledged)}
 
 
 # Server crashes
@@ -307,11 +214,11 @@ def _run_on(storage: str, noted: str, ready: Any, over: Any) -> None:
                     print("told", trial.arm, repr(value), file=out, flush=True)
 
 
-# Wrong clocks and machines of one name
+# Wrong clocks
 
 
 def wrong_clocks(server: Server, results: int) -> Figures:
-    """Machines of one name, of which one is an hour ahead and one behind, with a lease."""
+    """Machines of which one is an hour ahead and one behind, with a lease."""
     storage = server.new_database()
     begin(storage, lease=600.0).close()
     fork = multiprocessing.get_context("fork")
@@ -337,12 +244,8 @@ def wrong_clocks(server: Server, results: int) -> Figures:
 
 
 def _run_shifted(storage: str, noted: str, shift: float, results: int) -> None:
-    from shortlist.study.storage import worker
-
-    clock, here = time.time, worker._here()
+    clock = time.time
     time.time = lambda: clock() + shift  # type: ignore[assignment]
-    assert here is not None
-    worker._here = lambda: (here[0], f"boot {shift}", here[2])  # type: ignore[assignment]
     study = shortlist.Study.load(storage)
     with Path(noted).open("w") as out, ThreadPoolExecutor(2) as pool:
 
@@ -428,8 +331,6 @@ def parts(server: Server | None, folder: Path) -> Iterator[tuple[str, Callable[[
 
     yield "kills, SQLite, 1 process", lambda: kills(new_file, 400, 1, 0.05)
     yield "kills, SQLite, 8 processes", lambda: kills(new_file, 400, 8, 0.02)
-    yield "power cuts, SQLite", lambda: power_cuts(2000)
-    yield "full disk, SQLite", full_disk
     yield "forks, SQLite", lambda: forks(f"{folder}/forks.db", 100)
     if server is None:
         print("PostgreSQL is not installed: its parts are left out")

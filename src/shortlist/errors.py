@@ -22,7 +22,7 @@ ShortlistError
 │   ├── StudyMismatch
 │   ├── ForeignStorage
 │   ├── DamagedStorage
-│   └── NewerSchema
+│   └── OtherTables
 ├── SingularDesign
 ├── InferenceFailed
 │   ├── Unsatisfiable
@@ -140,7 +140,10 @@ class StorageError(ShortlistError):
 
 
 class OutcomeUnknown(StorageError):
-    """The storage was lost during a commit: what was told or asked may or may not be stored."""
+    """The reply to a commit was lost: the change may or may not be stored. Repeat it: it counts once.
+
+    The same key makes it count once, and so does ``tell(trial, value, if_told="same")``.
+    """
 
 
 class StudyNotFound(StorageError):
@@ -159,8 +162,8 @@ class DamagedStorage(StorageError):
     """What is stored is truncated, altered or inconsistent."""
 
 
-class NewerSchema(StorageError):
-    """The file was written by a newer version of this package."""
+class OtherTables(StorageError):
+    """The file or database was written by another version of this package."""
 
 
 class SingularDesign(ShortlistError):

@@ -155,7 +155,7 @@ def test_counts_stay_by_the_sum_of_the_shares(name: str) -> None:
     features = np.random.default_rng(0).standard_normal((9, 3))
     theta = np.array([1.0, 0.0, 0.0])
     study = followed(name, features, theta, 400, m=3, sigma=1.0, delta=1e-99)
-    memory = study._journal.model.round.allocation
+    memory = study._log.model.round.allocation
     assert memory.target.sum() == pytest.approx(memory.clock[allocations.SHARED])
     assert memory.clock[allocations.SHARED] == 401
     assert np.abs(memory.target - study.posterior.pulls).max() <= len(features)
@@ -166,10 +166,10 @@ def test_counts_stay_by_the_sum_of_the_shares(name: str) -> None:
 def test_a_batch_is_spread_and_leaves_the_memory_alone(name: str) -> None:
     features = np.random.default_rng(0).standard_normal((8, 3))
     study = followed(name, features, np.array([1.0, 0.0, 0.0]), 100, m=2, sigma=1.0)
-    before = allocations.copy_allocation(study._journal.model.round.allocation)
+    before = allocations.copy_allocation(study._log.model.round.allocation)
     batch = study.ask(6)
     assert len({trial.arm for trial in batch}) >= 2
-    after = study._journal.model.round.allocation
+    after = study._log.model.round.allocation
     for memory in ("clock", "target", "weights", "levels"):
         if name != "FWS" or memory != "weights":  # which are made anew in every step
             np.testing.assert_array_equal(getattr(before, memory), getattr(after, memory))

@@ -172,6 +172,6 @@ def test_many_tied_pieces_find_room() -> None:
     while study.evaluations < 300:
         trial = study.ask()
         study.tell(trial, float(means[trial.arm]))
-    assert len(study._journal.model.round.allocation.pieces.payoffs) > 4
+    assert len(study._log.model.round.allocation.pieces.payoffs) > 4
     challengers = study.posterior.pulls[1:]
     assert challengers.max() - challengers.min() <= 3

@@ -57,7 +57,7 @@ def test_new_answers_find_room() -> None:
     while not study.done and study.evaluations < 400:
         trial = study.ask()
         study.tell(trial, float(rng.standard_normal()))
-    places = study._journal.model.round.allocation.game.answers
+    places = study._log.model.round.allocation.game.answers
     assert len(places) > 8
     assert 2 * np.sum(places != game.EMPTY) <= len(places)
 

@@ -167,12 +167,15 @@ def test_a_correction_says_how_to_correct_the_copy_and_that_line_works(screen: P
     assert (copy.name, copy.value, copy.corrections[0].reason) == (arm, -2.0, "a typo")
 
 
-def test_continuing_again_takes_later_corrections_over(screen: Path) -> None:
+def test_a_later_correction_is_made_in_both_studies(screen: Path) -> None:
     name = continued_screen()
-    does("correct", "screen.toml", 3, "--value", 2, "--reason", "a typo")
+    result = does("correct", "screen.toml", 3, "--value", 2, "--reason", "a typo")
+    assert "To correct it there" in " ".join(result.stderr.split())
+    before = shortlist.Study.load("screen.db", name).trials[3].value
+    assert before != 2.0
+    does("correct", "screen.toml", 3, "--study", name, "--value", 2, "--reason", "a typo")
     said = " ".join(does("continue", "screen.toml", "--without-features").stdout.split())
     assert "5 results carried over (1 of them corrected)" in said
-    assert shortlist.Study.load("screen.db", name).trials[3].value == 2.0
 
 
 def test_a_correction_needs_the_right_arm_a_value_and_a_reason(screen: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from command_line import asked, does, fails, fill, fingerprint, run, write
-from shortlist.study.storage import database
+from shortlist.storage import sql
 
 
 def test_a_changed_setting_or_features_file_is_refused_with_what_differs(screen: Path) -> None:
@@ -74,9 +74,9 @@ def test_storage_that_cannot_be_used_is_exit_code_5(screen: Path) -> None:
     fails(run("ask", "screen.toml"), 5, "screen.db")
     Path("screen.db").write_bytes(content)
     with sqlite3.connect("screen.db") as database:
-        database.execute("UPDATE shortlist_meta SET value = '99' WHERE key = 'version'")
+        database.execute("UPDATE shortlist_meta SET value = '99' WHERE key = 'tables'")
     database.close()
-    fails(run("status", "screen.db"), 5, "newer version")
+    fails(run("status", "screen.db"), 5, "another version")
     fails(run("status", "postgresql://nobody:secret@127.0.0.1:9/none"), 5, "127.0.0.1")
 
 
@@ -122,7 +122,7 @@ def test_a_screen_is_worked_on_from_another_folder(folder: Path) -> None:
 @pytest.fixture
 def locked(plated: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The example with a plate, while somebody else writes and nobody has patience."""
-    monkeypatch.setattr(database, "PATIENCE", 0.2)
+    monkeypatch.setattr(sql, "PATIENCE", 0.2)
     other = sqlite3.connect("screen.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     yield plated

@@ -142,7 +142,7 @@ def test_one_who_tells_another_value_at_once_is_not_ignored(
         return intake
 
     monkeypatch.setattr(commands, "match", overtaken)
-    fails(run("tell", "screen.toml", "plate.csv"), 2, "told 0.9 before and is 0.5 here")
+    fails(run("tell", "screen.toml", "plate.csv"), 2, "is told and cannot be told (0.9 is stored")
     assert told() == [0.9, None, None, None, None]
 
 
@@ -224,45 +224,39 @@ def test_one_bad_number_among_many_changes_nothing(plated: Path, command: str) -
         assert fingerprint() == before, bad
 
 
-@pytest.mark.parametrize("first", [True, False])
 def test_a_trial_that_is_told_while_others_are_failed_is_named(
-    plated: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    first: bool,
+    plated: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fail, overtaken = shortlist.Study.fail, 2 if first else 3
+    end = shortlist.Study.end
 
-    def too_late(study: shortlist.Study, trial: shortlist.Trial, reason: str) -> shortlist.Trial:
-        if trial.number == overtaken:
-            shortlist.Study.load("screen.db").tell(overtaken, 0.75)
-        return fail(study, trial, reason)
+    def too_late(study: shortlist.Study, *given: Any) -> Any:
+        shortlist.Study.load("screen.db").tell(3, 0.75)
+        return end(study, *given)
 
-    monkeypatch.setattr(shortlist.Study, "fail", too_late)
-    before = "nothing was changed" if first else "only 2 could be failed before"
+    monkeypatch.setattr(shortlist.Study, "end", too_late)
     fails(
         run("fail", "screen.toml", 2, 3, 4),
         2,
-        f"trial {overtaken} (",
+        "trial 3 (",
         "is told and cannot be failed (0.75 is stored; `shortlist correct screen.toml "
-        f"{overtaken} --value=X --reason TEXT` corrects a wrong one)",
-        before,
+        "3 --value=X --reason TEXT` corrects a wrong one)",
+        "nothing was changed",
     )
     states = [trial.state for trial in shortlist.Study.load("screen.db").trials[2:]]
-    assert states == (["told", *["pending"] * 2] if first else ["failed", "told", "pending"])
+    assert states == ["pending", "told", "pending"]
 
 
 def test_a_trial_that_two_fail_at_once_is_failed(
     plated: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    fail = shortlist.Study.fail
+    end = shortlist.Study.end
 
-    def too_late(study: shortlist.Study, trial: shortlist.Trial, reason: str) -> shortlist.Trial:
-        if trial.number == 2:
-            fail(shortlist.Study.load("screen.db"), 2, "the other's")
-        return fail(study, trial, reason)
+    def too_late(study: shortlist.Study, *given: Any) -> Any:
+        shortlist.Study.load("screen.db").fail(2, "the other's")
+        return end(study, *given)
 
-    monkeypatch.setattr(shortlist.Study, "fail", too_late)
+    monkeypatch.setattr(shortlist.Study, "end", too_late)
     assert asked("fail", "screen.toml", 2, 3)["failed"] == 2
 
 

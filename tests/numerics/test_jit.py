@@ -66,7 +66,7 @@ def followed(algorithm: Any, change_over: int) -> tuple[list[int], str, bool]:
         trial = study.ask()
         arms.append(trial.arm)
         study.tell(trial, float(MEANS[trial.arm] + noise[t]))
-    return arms, study._journal.model.digest(), study.done
+    return arms, study._log.model.digest(), study.done
 
 
 @pytest.mark.parametrize(
@@ -407,7 +407,7 @@ for t in range(90):
     trial = study.ask()
     arms.append(trial.arm)
     study.tell(trial, float((x @ [1.0, 0.5, -0.4])[trial.arm] + noise[t]))
-print(arms, study._journal.model.digest())
+print(arms, study._log.model.digest())
 """
 
 

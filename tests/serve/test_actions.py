@@ -67,41 +67,44 @@ def test_what_another_process_told_is_known(study: shortlist.Study, tmp_path: Pa
     assert actions.fail(study, {"trials": [1]})["known"] == [1]
 
 
-@pytest.mark.parametrize("ending", ["failed", "told"])
-def test_what_another_process_ends_in_between_is_known_or_named(
-    study: shortlist.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+def test_what_another_process_did_is_known_in_the_same_transaction(
+    study: shortlist.Study, tmp_path: Path
 ) -> None:
-    study.ask(2)
-    other, fail = shortlist.Study.load(tmp_path / "study.db"), study.fail
-
-    def too_late(trial: shortlist.Trial, reason: str) -> shortlist.Trial:
-        if trial.number == 1:
-            other.fail(1) if ending == "failed" else other.tell(1, 0.75)
-        return fail(trial, reason)
-
-    monkeypatch.setattr(study, "fail", too_late)
-    if ending == "failed":
-        assert actions.fail(study, {"trials": [0, 1]})["pending"] == 0
-    else:
-        with pytest.raises(TrialClosed, match=r"0\.75 is stored.*only 0 could be failed before"):
-            actions.fail(study, {"trials": [0, 1]})
-
-
-def test_what_is_told_by_another_process_in_between_is_looked_at_again(
-    study: shortlist.Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study.ask(2)
+    study.ask(4)
     other = shortlist.Study.load(tmp_path / "study.db")
-    tell_many = study.tell_many
-
-    def late(results: Any) -> Any:
-        if other.trials[0].state == "pending":
-            other.tell(0, 0.5)
-        return tell_many(results)
-
-    monkeypatch.setattr(study, "tell_many", late)
+    other.tell(0, 0.5)
+    other.fail(2)
     told = actions.tell(study, {"results": [{"trial": k, "value": 0.5} for k in (0, 1)]})
     assert (told["taken"], told["known"]) == ([1], [0])
+    other.tell(3, 0.75)
+    with pytest.raises(TrialClosed, match=r"trial 3 .*0\.75 is stored.*nothing was changed"):
+        actions.fail(study, {"trials": [2, 3]})
+    assert actions.fail(study, {"trials": [2]})["known"] == [2]
+
+
+@pytest.mark.parametrize(
+    ("act", "given"),
+    [
+        (actions.tell, {"trial": 0, "value": 0.5}),
+        (actions.tell, {"arm": "oak", "value": 0.5, "key": "a"}),
+        (actions.fail, {"trials": [0, 1]}),
+    ],
+)
+def test_a_request_is_one_transaction(
+    study: shortlist.Study, monkeypatch: pytest.MonkeyPatch, act: Any, given: Any
+) -> None:
+    study.ask(2)
+    storage, begun = study._log.storage, []
+    transaction = storage.transaction
+
+    def counted(*, writing: bool) -> Any:
+        begun.append(writing)
+        return transaction(writing=writing)
+
+    monkeypatch.setattr(storage, "transaction", counted)
+    for _ in range(2):
+        act(study, given)
+    assert begun == [True, True]
 
 
 BAD: list[tuple[str, Any, str]] = [
@@ -169,7 +172,7 @@ def test_an_unknown_trial_is_named(study: shortlist.Study) -> None:
         (actions.fail, {"trials": [3]}),
         (actions.cancel, {"trials": [3]}),
     ):
-        with pytest.raises(UnknownTrial, match="no trial 3: the study has asked for 0"):
+        with pytest.raises(UnknownTrial, match="trial 3 is unknown: this study has asked for 0"):
             action(study, given)
 
 
@@ -185,7 +188,7 @@ def test_cancelling_can_be_repeated(study: shortlist.Study) -> None:
     assert (again["closed"], again["known"]) == ([], [1])
     before = study.fingerprint
     for trials in ([2, 0], [0]):
-        with pytest.raises(TrialClosed, match=r"trial 0 .* is told .* cannot be cancelled"):
+        with pytest.raises(TrialClosed, match=r"trial 0 .* is told and cannot be cancelled"):
             actions.cancel(study, {"trials": trials})
     with pytest.raises(TrialClosed, match=r"is cancelled and cannot be failed"):
         actions.fail(study, {"trials": [1]})

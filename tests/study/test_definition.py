@@ -8,7 +8,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import InvalidSetting, StudyMismatch, StudyNotFound
-from shortlist.study.storage.opening import study_names
+from shortlist.storage.opening import study_names
 from stored import NewStorage, X, assert_same, begin, result
 
 

@@ -145,20 +145,13 @@ def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
     last = study.trials[-1 - len(study.audit.plan) :]
     assert sum(trial.arm == bad for trial in last if trial.cause.origin == "audit") == 3
     study.tell(arm=bad, value=MEANS[bad])  # a late result takes nothing back
-    study._journal._is_stale = True  # all is made again from the log
+    study._log._agreed = -1  # all is made again from the log
     assert study.done
 
 
 def _of(study: Study, arm: int) -> Trial:
     """A pending trial of this arm, whatever the study would ask for."""
-    journal = study._journal
-    opened: list[Trial] = []
-
-    def act(transaction: Any) -> None:
-        opened.append(journal._open_closed(transaction, arm, "initial", None))
-
-    journal.change(act)
-    return opened[0]
+    return study._log.change(lambda change: study._log._open(arm, "initial", change.now, None))
 
 
 def test_an_arm_that_fails_twice_and_then_works() -> None:

@@ -80,8 +80,8 @@ def new(
     Each result of another study is copied once.
     """
     from shortlist.simulation.outlook import look_ahead
+    from shortlist.storage.opening import study_names
     from shortlist.study.insight.feature_findings import examine_features
-    from shortlist.study.storage.opening import study_names
     from shortlist.study.study import Study
 
     described = read_screen_file(screen)

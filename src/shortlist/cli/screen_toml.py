@@ -48,7 +48,7 @@ class ScreenFile:
         """Where the study is stored: a path, or the URL of a database."""
         if "storage" not in self.keys:
             return str(self.path.with_suffix(".db"))
-        from shortlist.study.storage.address import check_address, is_url, sqlite_path
+        from shortlist.storage.address import check_address, is_url, sqlite_path
 
         place = sqlite_path(str(self.keys["storage"]))
         check_address(place)

@@ -128,7 +128,7 @@ def status(
 
 def _say_all_differences(study: Study, place: str | None) -> None:
     """Say which results differ from the studies in the same storage that they come from."""
-    from shortlist.study.storage.opening import study_names
+    from shortlist.storage.opening import study_names
     from shortlist.study.study import Study
 
     address = study.address
@@ -156,7 +156,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
     A damaged study is named, and the others are still listed; the exit code is
     then 5.
     """
-    from shortlist.study.storage.opening import study_names
+    from shortlist.storage.opening import study_names
     from shortlist.study.study import Study
 
     place = named_place(storage)

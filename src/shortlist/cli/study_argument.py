@@ -59,7 +59,7 @@ def place_words(place: str | None) -> str:
     place = place or os.environ.get(VARIABLE) or "STUDY"
     if "://" not in place:
         return place
-    from shortlist.study.storage.address import shown, sqlite_path
+    from shortlist.storage.address import shown, sqlite_path
 
     return shown(sqlite_path(place))
 
@@ -127,19 +127,23 @@ def named_place(place: str | None) -> str | ScreenFile:
 
 def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     """The study of a screen.toml; raises where there is none, or it has other settings."""
-    from shortlist.study.storage.address import shown
-    from shortlist.study.storage.opening import open_storage
+    from shortlist.storage.address import shown
+    from shortlist.storage.opening import open_storage
+    from shortlist.study.definition import Definition
     from shortlist.study.study import Study
 
     try:
         storage = open_storage(screen.storage, create=False)
-        stored = storage.open(screen.name)
+        found = storage.open(screen.name)
+        storage.close()
     except StudyNotFound:
+        found = None
+    if found is None:
         raise StudyNotFound(
             f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
             f"{shell_word(str(screen.path))}`."
-        ) from None
-    storage.close()
+        )
+    stored = Definition.read(found, screen.name)
     with naming_the_file(screen):
         given = _as_stored(settings, stored)
         _check_features(screen, given, stored)
@@ -192,7 +196,7 @@ def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -
 @contextmanager
 def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[None]:
     """Add to an error which file it is about, and what to do if its study has other settings."""
-    from shortlist.study.storage.address import shown
+    from shortlist.storage.address import shown
 
     try:
         yield

@@ -26,14 +26,12 @@ from shortlist.errors import (
     InvalidSetting,
     LinearityRejected,
     StudyStopped,
-    TrialClosed,
     UnknownName,
     unknown_among_many,
 )
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
 from shortlist.printable import count
-from shortlist.study.closing import close_trials
 from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
 from shortlist.study.plate import PlateResults, match, read_plate, write_plate
 
@@ -222,12 +220,10 @@ def tell(
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
         told = match(Path(plate), rows, opened, measured_again=measured_again)
-        try:
-            taken = _take(opened, told)
-        except TrialClosed:  # somebody told some of these just now: look again
-            opened.refresh()
-            told = match(Path(plate), rows, opened, measured_again=measured_again)
-            taken = _take(opened, told)
+        results, new = opened.tell_once(told.results, told.unasked)
+        taken = [trial.number for trial in new]
+        # And what somebody told just now, after the plate was looked at.
+        told.known.extend(trial.number for trial in results if trial.number not in taken)
     known = f", {len(told.known)} already known" if told.known else ""
     blank = f", {len(told.blank)} left blank" if told.blank else ""
     if told.left:
@@ -248,20 +244,13 @@ def tell(
     )
 
 
-def _take(study: Study, told: PlateResults) -> list[int]:
-    """Tell the results of a file; returns the numbers of their trials."""
-    if told.unasked:
-        return [trial.number for trial in study.tell_unasked(told.unasked)]
-    return [trial.number for trial in study.tell_many(told.results)] if told.results else []
-
-
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
     if arm not in study.problem.names:
         hint = unknown_among_many("arm", arm, study.problem.names)
         raise UnknownName(f"{hint} study.table() lists them.")
-    before = len(study.trials)
-    number = study.tell(arm=arm, value=result, key=key).number
-    if number < before:  # its key was told before
+    [trial], new = study.tell_once(unasked=[(arm, result, key)])
+    number = trial.number
+    if not new:  # its key was told before
         return PlateResults([], [number], [], [], [])
     return PlateResults([(number, result)], [], [], [], [])
 
@@ -364,7 +353,8 @@ def _close(
     reason: str = "",
 ) -> None:
     study, trials = open_trials(place, words or [], name)
-    closed, known = close_trials(study, [trial.number for trial in trials], state, reason)
+    ended, before = study.end(trials, state, reason)
+    closed, known = ([trial.number for trial in each] for each in (ended, before))
     say_state(
         study,
         command_line(place, name),

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from shortlist.advice import CommandLine
-from shortlist.errors import InvalidInput, TrialClosed, UnknownTrial
+from shortlist.errors import InvalidInput
 from shortlist.files.paths import from_here
 from shortlist.problem import whole_number
-from shortlist.study.closing import check_open, close_trials
 from shortlist.study.insight.summary import trial_report
 from shortlist.study.plate import match, read_plate
-from shortlist.study.running.objective import checked_value
 
 if TYPE_CHECKING:
     from shortlist.study.plate import PlateResults
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from shortlist.study.trial import Trial
 
 MOST_TRIALS = 1536  # of one request: the wells of the largest plate that is made
-TRIES = 5  # to tell what others tell at the same time
 Told = dict[str, list[int]]  # numbers of trials: those "taken" now, and those "known" before
 
 
@@ -119,12 +116,8 @@ def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]])
     for arm, value, key in results:
         if not isinstance(arm, str) or not isinstance(key, str):
             raise InvalidInput("arm and key must be texts: nothing was told.")
-        checked.append((arm, checked_value(value), key))
-    study.refresh()
-    before = len(study.trials)
-    numbers = dict.fromkeys(trial.number for trial in study.tell_unasked(checked))
-    taken = [number for number in numbers if number >= before]
-    return {"taken": taken, "known": [number for number in numbers if number < before]}
+        checked.append((arm, value, key))
+    return _numbers(*study.tell_once(unasked=checked))
 
 
 def read_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
@@ -155,8 +148,7 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
         raise InvalidInput(f"measured_again must be true or false, got {measured_again!r}.")
     data = text.encode("utf-8", "surrogatepass")
     told = read_file(study, file, data, measured_again)
-    results = unasked_results(study, told)
-    done = tell_unasked(study, results) if results else tell_results(study, told.results)
+    done = _numbers(*study.tell_once(told.results, told.unasked))
     known = [*told.known, *done["known"]]
     report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}
     return {**report, **state(study)}
@@ -169,26 +161,14 @@ def unasked_results(study: Study, told: PlateResults) -> list[tuple[str, float, 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:
     """Tell results of trials, by number; those told before with the same value are left alone."""
-    values = {_number(study, trial): checked_value(value) for trial, value in results}
-    if len(values) < len(results):
-        raise InvalidInput("a trial is listed twice: nothing was told.")
-    for last in [False] * (TRIES - 1) + [True]:
-        study.refresh()
-        known = [
-            number
-            for number, value in values.items()
-            if (trial := study.trials[number]).state == "told" and trial.was_told(value)
-        ]
-        fresh = {number: value for number, value in values.items() if number not in known}
-        for number in fresh:
-            check_open(study.trials[number], "told")
-        try:
-            study.tell_many(fresh.items())
-            break
-        except TrialClosed:  # somebody told one of these just now: look again
-            if last:
-                raise
-    return {"taken": list(fresh), "known": known}
+    rows = [(whole_number("trial", trial, 0), value) for trial, value in results]
+    return _numbers(*study.tell_once(rows))
+
+
+def _numbers(trials: Sequence[Trial], new: Sequence[Trial]) -> Told:
+    taken = {trial.number: None for trial in new}
+    known = dict.fromkeys(trial.number for trial in trials if trial.number not in taken)
+    return {"taken": list(taken), "known": list(known)}
 
 
 def fail(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -242,23 +222,13 @@ def _close(
 ) -> dict[str, Any]:
     if not isinstance(trials, list) or not isinstance(reason, str):
         raise InvalidInput("trials must be a list of numbers, and reason a text.")
-    study.refresh()
-    numbers = [_number(study, trial) for trial in trials]
-    closed, known = close_trials(study, numbers, ending, reason)
-    return {"closed": closed, "known": known, **state(study)}
-
-
-def _number(study: Study, trial: object) -> int:
-    """The number of a trial that was asked for."""
-    number = whole_number("trial", trial, 0)
-    if number >= len(study.trials):
-        study.refresh()
-    if number >= len(study.trials):
-        raise UnknownTrial(
-            f"there is no trial {number}: the study has asked for {len(study.trials)} so far, "
-            "numbered from 0."
-        )
-    return number
+    numbers = [whole_number("trial", trial, 0) for trial in trials]
+    closed, known = study.end(numbers, ending, reason)
+    return {
+        "closed": [trial.number for trial in closed],
+        "known": [trial.number for trial in known],
+        **state(study),
+    }
 
 
 def check_names(given: object, needed: Sequence[str], others: Sequence[str] = ()) -> None:

@@ -21,19 +21,11 @@ from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
 from shortlist.problem import Problem
+from shortlist.storage.base import Settings
 
 KEYS = (
-    "m",
-    "sigma",
-    "delta",
-    "epsilon",
-    "S",
-    "algorithm",
-    "threshold",
-    "seed",
-    "lease",
-    "audit",
-    "direction",
+    *("m", "sigma", "delta", "epsilon", "S", "direction"),
+    *("algorithm", "threshold", "seed", "lease", "audit"),
 )
 
 
@@ -79,23 +71,26 @@ class Definition:
         return cls(choices, problem.names, features, problem.columns)
 
     @classmethod
-    def read(
-        cls, choices: str, names: str, features: bytes | None, columns: str | None = None
-    ) -> Definition:
-        """The definition that :attr:`written` gave."""
+    def read(cls, stored: Settings, name: str) -> Definition:
+        """The definition of a study of this name that :attr:`settings` gave."""
         try:
-            read, listed = json.loads(choices), tuple(json.loads(names))
+            read, listed = json.loads(stored.choices), tuple(json.loads(stored.arms))
             lacking = [key for key in KEYS if key not in read]
             if lacking or not isinstance(read["algorithm"], dict):
                 raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
             matrix = None
-            if features is not None:
-                flat = np.frombuffer(features, "<f8").astype(np.float64, copy=False)
+            if stored.features is not None:
+                flat = np.frombuffer(stored.features, "<f8").astype(np.float64, copy=False)
                 matrix = flat.reshape(len(listed), -1)
-            titles = None if columns is None else tuple(map(str, json.loads(columns)))
-            return cls(read, listed, matrix, titles)
+            titles = stored.columns and tuple(map(str, json.loads(stored.columns)))
+            definition = cls(read, listed, matrix, titles or None)
         except (ValueError, TypeError, RecursionError) as error:
             raise DamagedStorage(f"the stored settings cannot be read: {error}.") from None
+        if definition.features_hash != stored.features_hash:
+            raise DamagedStorage(
+                f"the features of the study {name!r} are not those that were stored."
+            )
+        return definition
 
     @property
     def audit(self) -> bool:
@@ -118,11 +113,16 @@ class Definition:
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
 
-    @property
-    def written(self) -> tuple[str, str, bytes | None]:
-        """Choices and names as JSON, features as bytes."""
-        blob = None if self.features is None else b"".join(self._blocks())
-        return json.dumps(self.choices, sort_keys=True), json.dumps(self.names), blob
+    def settings(self, created_at: float) -> Settings:
+        """The definition as it is stored: choices and names as JSON, features as bytes."""
+        return Settings(
+            json.dumps(self.choices, sort_keys=True),
+            json.dumps(self.names),
+            None if self.features is None else b"".join(self._blocks()),
+            self.features_hash,
+            json.dumps(self.columns) if self.columns else None,
+            created_at,
+        )
 
     def _blocks(self) -> Iterator[bytes]:
         """The bytes of the features, some rows at a time; none without features."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count, on_one_line
 from shortlist.study.budget import no_room
-from shortlist.study.journal import Failures
+from shortlist.study.ledger import Failures
 from shortlist.study.view import View
 
 ARMS_SHOWN, REASON_SHOWN = 5, 200  # characters

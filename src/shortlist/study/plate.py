@@ -274,7 +274,7 @@ def _match_unasked(
     matched: PlateResults,
 ) -> None:
     """Add rows without a trial of this study."""
-    from shortlist.study.journal import key_of_trial
+    from shortlist.study.ledger import key_of_trial
 
     arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
     for row, value in values.items():

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, overload
+from typing import Any, Literal, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from shortlist import notebook
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import (
     ArmSetAside,
     DamagedStorage,
@@ -35,6 +36,8 @@ from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
 from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.storage.base import Storage
+from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
@@ -47,16 +50,13 @@ from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.journal import Journal, Source, checked_key
+from shortlist.study.ledger import Source, checked_key
+from shortlist.study.log import IfTold, Log, Told, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View, is_beyond_first_plan, makes_plans
-
-if TYPE_CHECKING:
-    from shortlist.study.storage.database import StoredStudy
-
 
 LOGGER = logging.getLogger(__name__)
 logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
@@ -113,7 +113,7 @@ class Study(View):
         The name of the study in its storage.
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
-        default never, except for trials of a ``run`` that has ended on this machine.
+        default never, except for trials of a ``run`` that has not been heard of for a minute.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -187,25 +187,30 @@ class Study(View):
             classical=features is None,
             audit=audit,
         )
-        self._begin(problem, definition, chosen, wide)
+        bound = find_algorithm(chosen).bind(problem, wide)
+        self.name, self.created_at = "study" if name is None else name, time.time()
+        kept: Storage = MemoryStorage(begun(definition))
+        if storage is not None:
+            from shortlist.storage.opening import checked_name, open_storage
+
+            self.name, kept = checked_name(name), open_storage(storage, create=True)
+            settings = kept.begin(
+                self.name, definition.settings(self.created_at), begun(definition)
+            )
+            stored, self.created_at = Definition.read(settings, self.name), settings.created_at
+            auto = is_unspecified(algorithm, threshold)
+            wanted = definition.choices["algorithm"], definition.choices["threshold"]
+            definition.leave_open(stored, seed=seed is None, algorithm=auto)
+            definition.check_same(stored, self.name)
+            if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
+                # What is chosen by default is what it was when the study was begun.
+                chosen, wide = definition.recalled(None, self.name)
+                bound = find_algorithm(chosen).bind(problem, wide)
+        self._begin(bound, definition, kept)
         if doubt := self.aim.doubtful_delta(problem.delta):
             warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
-        if storage is None:
-            self.name = "study" if name is None else name
-            return
-        from shortlist.study.storage.opening import checked_name, open_storage
-
-        kept = open_storage(storage, create=True)
-        stored = kept.join(checked_name(name), definition, self._journal.standing)
-        auto = is_unspecified(algorithm, threshold)
-        definition.leave_open(stored, seed=seed is None, algorithm=auto)
-        definition.check_same(stored, kept.name)
-        if auto:  # it means what it meant when the study was begun
-            chosen, wide = definition.recalled(None, kept.name)
-        self._begin(problem, definition, chosen, wide)
-        self._keep_in(kept)
 
     @classmethod
     def load(
@@ -234,15 +239,19 @@ class Study(View):
             if algorithm is not None:
                 raise InvalidSetting("load a study with algorithm= or with model=, not with both.")
             algorithm = Guided(model)
-        from shortlist.study.storage.opening import open_storage
+        from shortlist.storage.opening import open_storage, open_study
 
         kept = open_storage(storage, create=False)
-        definition = kept.open(name)
         study = cls.__new__(cls)
         try:
-            chosen, threshold = definition.recalled(algorithm, kept.name)
-            study._begin(definition.problem().locked(), definition, chosen, threshold)
-            study._keep_in(kept)
+            study.name, settings = open_study(kept, name)
+            definition, study.created_at = (
+                Definition.read(settings, study.name),
+                settings.created_at,
+            )
+            chosen, threshold = definition.recalled(algorithm, study.name)
+            problem = definition.problem().locked()
+            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, kept)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -327,7 +336,7 @@ class Study(View):
             "direction": problem.direction,
             "seed": self.seed,
             "arms": problem.names,
-            "lease": self._journal.lease,
+            "lease": self._log.lease,
             "storage": self.address if storage is None else storage,
             "name": ", ".join([self.name, *starmap(_change, changes.items())])
             if name is None
@@ -342,12 +351,12 @@ class Study(View):
     def carry_over(self, other: Study) -> list[Trial]:
         """Take in all results of another study, in one transaction; each counts once.
 
-        Failed trials and corrections are taken over too, and are part of the log. Arms are matched
-        by name. Trials keep their numbers if this study has none yet; ``trial.carried_from`` says
-        which trial one is a copy of. Carrying over again adds only what is new there: results,
-        failures and corrections. A warning lists copies that were corrected to a different value
-        here. Another one lists results that this study asked for before with seeds that the other
-        study gave out too; later trials have seeds of their own.
+        Failed trials are taken over too, and are part of the log. Arms are matched by name. Trials
+        keep their numbers if this study has none yet; ``trial.carried_from`` says which trial one
+        is a copy of. Carrying over again adds only what is new there: results and failures. A
+        later correction must be made in both studies; a warning lists the results whose values
+        differ. Another one lists results that this study asked for before with seeds that the
+        other study gave out too; later trials have seeds of their own.
 
         Returns the copies of all results there, in the order in which they were processed.
 
@@ -374,11 +383,13 @@ class Study(View):
                 "does not know: nothing was told. Add these arms, or tell the results of the others "
                 "alone: study.tell_unasked(results)."
             )
-        for value in {value for trial in other.taken for value in trial.told_values}:
+        for value in {trial.value for trial in other.taken}:
             checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
-        source = Source(other.mark, ending(other))
-        told = self._journal.carry(other.trials, other.taken, source, self.mark)
+        corrected = sum(bool(trial.corrections) for trial in other.taken)
+        words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
+        source = Source(other.mark, ending(other) + words)
+        told = self._log.carry(other.trials, other.taken, source, self.mark)
         self._warn()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
@@ -388,10 +399,10 @@ class Study(View):
 
     def _with_equal_seeds(self, other: Study) -> list[Trial]:
         """The results asked for here whose seed a different evaluation there has too."""
-        here, _ = self._journal.ledger.copies_of(other.taken, other.mark, self.mark)
+        here, _ = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
         asked = {trial.seed: trial for trial in self.taken if trial.was_asked}
         pairs = [(asked.get(there.seed), there) for there in other.taken if there.was_asked]
-        return [own for own, there in pairs if own and own is not here.get(there.number)]
+        return [own for own, there in pairs if own and own != here.get(there.number)]
 
     def differing(self, other: Study) -> list[tuple[Trial, Trial]]:
         """The results carried over from another study whose values now differ from those there.
@@ -406,27 +417,20 @@ class Study(View):
         >>> _ = old.correct(0, 0.7, reason="decimal point forgotten")
         >>> [(here.value, there.value) for here, there in new.differing(old)]
         [(7.0, 0.7)]
-        >>> new.carry_over(old)[0].value
-        0.7
         """
-        here, _ = self._journal.ledger.copies_of(other.taken, other.mark, self.mark)
+        here, _ = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
         pairs = [(here.get(there.number), there) for there in other.taken]
         return [(own, there) for own, there in pairs if own and own.value != there.value]
 
-    def _keep_in(self, kept: StoredStudy) -> None:
-        self._journal.storage, self.name, self.created_at = kept, kept.name, kept.created_at
-        self.refresh()
-        LOGGER.info("the study %r in %s has %d results", self.name, self.storage, self.evaluations)
-
-    def _begin(
-        self, problem: Problem, definition: Definition, algorithm: str | Algorithm, threshold: Any
-    ) -> None:
+    def _begin(self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage) -> None:
         self.seed = checked_seed(definition.choices["seed"])
-        self.created_at = time.time()
         self._warned = False
-        bound = find_algorithm(algorithm).bind(problem, threshold)
-        self._journal = Journal(bound, definition, self._keep_answer, self._forget_answer)
-        self._journal.begin()
+        self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)
+        if storage.where is not None:
+            self._log.refresh()
+            words = "the study %r in %s has %d results"
+            LOGGER.info(words, self.name, storage.where, len(self._log.ledger.taken))
+            self._warn()
 
     # What it answers
 
@@ -435,7 +439,7 @@ class Study(View):
         """The answer: final once the study is done, before that the current guess."""
         if not self.done:
             return self._shortlist(final=False)
-        changes = self._journal.ledger.changes
+        changes = self._log.ledger.changes
         if self._final is None or self._final[0] != changes:
             self._final = changes, self._shortlist(final=True)
         return self._final[1]
@@ -487,7 +491,7 @@ class Study(View):
 
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
-        found = self._journal.ledger.find(trial)
+        found = self._log.ledger.find(trial)
         planned = makes_plans(self)
         beyond = planned and is_beyond_first_plan(self, found)
         reason = Reason.of(found, self.problem, self.aim, planned=planned, beyond=beyond)
@@ -531,7 +535,7 @@ class Study(View):
         [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
-        trials = self._journal.ask(count, in_turn=False, process=None, key=checked_key(key))
+        trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
         return trials[0] if n is None else trials
@@ -557,10 +561,10 @@ class Study(View):
         value: float | None = None,
         *,
         arm: int | str | None = None,
-        if_told: Literal["raise", "ignore"] = "raise",
+        if_told: IfTold = "raise",
         key: str | None = None,
     ) -> Trial:
-        """Record a result.
+        """Record a result; returns the told trial.
 
         Parameters
         ----------
@@ -570,8 +574,9 @@ class Study(View):
             The result; it must be finite.
         arm : int or str
             In place of ``trial``, for unrequested data.
-        if_told : {"raise", "ignore"}
-            What to do if the trial was already told.
+        if_told : {"raise", "ignore", "same"}
+            What to do if the trial was already told: ``"same"`` raises only if it was told another
+            value, so that a call whose reply was lost can be repeated.
         key : str, optional
             With ``arm``: identifies this result, such as the line of a file. If it is told again with
             the same key it counts once, and the existing trial is returned.
@@ -592,13 +597,13 @@ class Study(View):
             if key is not None:
                 raise InvalidSetting(
                     "key= can only be used with arm=…: a requested trial is identified by its "
-                    "number; if_told='ignore' makes telling it twice harmless."
+                    "number; if_told='same' makes telling it twice harmless."
                 )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
         index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added] = self._journal.add([(index, result, checked_key(key))])
-        if self._journal.is_rejected and not self._warned:
+        [added], _ = self._log.tell(unasked=[(index, result, checked_key(key))])
+        if self._log.is_rejected and not self._warned:
             self._warn()
         return added
 
@@ -620,20 +625,10 @@ class Study(View):
         >>> [trial.number for trial in study.tell_unasked(rows)]
         [0, 1]
         """
-        bound, problem = self.bound, self.problem
-        checked = [
-            (problem.index(arm), checked_value(value, bound), checked_key(key))
-            for arm, value, key in results
-        ]
-        added = self._journal.add(checked)
-        self._warn()
-        return added
+        return self.tell_once(unasked=results).trials
 
     def tell_many(
-        self,
-        results: Iterable[tuple[Trial | int, Any]],
-        *,
-        if_told: Literal["raise", "ignore"] = "raise",
+        self, results: Iterable[tuple[Trial | int, Any]], *, if_told: IfTold = "raise"
     ) -> list[Trial]:
         """Record several results in one transaction: all of them, or none if one is wrong.
 
@@ -641,12 +636,12 @@ class Study(View):
         ----------
         results : iterable of (trial, value)
             Trials or their numbers.
-        if_told : {"raise", "ignore"}
-            What to do with a trial that was already told.
+        if_told : {"raise", "ignore", "same"}
+            What to do with a trial that was already told; see ``tell``.
         """
-        if if_told not in ("raise", "ignore"):
-            raise unknown_name("if_told", if_told, ["raise", "ignore"])
-        bound = self._journal.model.bound
+        if if_told not in ("raise", "ignore", "same"):
+            raise unknown_name("if_told", if_told, ["raise", "ignore", "same"])
+        bound = self._log.bound
         low, high = bound.noise.limits
         checked = [
             # What is a float within the limits needs no closer look.
@@ -656,14 +651,47 @@ class Study(View):
             )
             for trial, v in results
         ]
-        told = self._journal.tell(checked, skip_told=if_told == "ignore")
-        if self._journal.is_rejected and not self._warned:
+        told = self._log.tell(checked, if_told=if_told)
+        if self._log.is_rejected and not self._warned:
             self._warn()
+        return told.trials
+
+    def tell_once(
+        self,
+        results: Iterable[tuple[Trial | int, Any]] = (),
+        unasked: Iterable[tuple[int | str, Any, str | None]] = (),
+    ) -> Told:
+        """Record results in one transaction, each once: all, or none if one is wrong.
+
+        Returns all their trials, and those that were not told before.
+
+        Parameters
+        ----------
+        results : iterable of (trial, value)
+            Trials or their numbers. A trial that was told the same value before is left alone.
+        unasked : iterable of (arm, value, key)
+            As for ``tell_unasked``.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+        >>> trial = study.ask()
+        >>> [len(study.tell_once([(trial, 0.5)]).new) for _ in range(2)]
+        [1, 0]
+        """
+        bound, problem = self.bound, self.problem
+        given = [(trial, checked_value(value, bound)) for trial, value in results]
+        others = [
+            (problem.index(arm), checked_value(value, bound), checked_key(key))
+            for arm, value, key in unasked
+        ]
+        told = self._log.tell(given, others, if_told="same")
+        self._warn()
         return told
 
     def _warn(self) -> None:
         """Say once, as soon as it is known, that the results contradict linear means."""
-        if self.audit.rejection is not None and not self._warned:
+        if self._log.is_rejected and not self._warned:
             self._warned = True
             warn_caller(LinearityRejected(advice(self)))
 
@@ -693,10 +721,9 @@ class Study(View):
         --------
         >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1)
         >>> trial = study.tell(arm="elm", value=7.0)
-        >>> study.correct(trial, 0.7, reason="decimal point forgotten").value
-        0.7
-        >>> trial.corrections[0].was
-        7.0
+        >>> trial = study.correct(trial, 0.7, reason="decimal point forgotten")
+        >>> trial.value, trial.corrections[0].was
+        (0.7, 7.0)
         """
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(
@@ -705,7 +732,7 @@ class Study(View):
             )
         right = checked_value(value, self.bound)
         row = None if arm is None else self.problem.index(arm)
-        corrected = self._journal.correct(trial, right, storable(reason), row)
+        corrected = self._log.correct(trial, right, storable(reason), row)
         self._warn()
         return corrected
 
@@ -715,30 +742,55 @@ class Study(View):
         The beginning and the end of a very long reason are kept. After the third failure in a row
         of an arm it is set aside, with a warning (``ArmSetAside``): see ``ask``.
         """
-        failed = self._journal.end(trial, "failed", storable(str(reason)))
-        if failed.arm in self._journal.set_aside:
+        [failed], _ = self._log.end([trial], "failed", storable(str(reason)))
+        if failed.arm in self._log.set_aside:
             self._warn_if_set_aside(failed)
         return failed
 
+    def end(
+        self,
+        trials: Sequence[Trial | int],
+        state: Literal["failed", "cancelled"],
+        reason: str = "",
+    ) -> tuple[list[Trial], list[Trial]]:
+        """Record in one transaction that trials failed or will not be evaluated.
+
+        Returns those that end now, and those that ended so before. If one of them has ended in
+        another way, nothing is changed.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.ask(2), study.cancel(1)
+        >>> [[trial.number for trial in each] for each in study.end([0, 1], "cancelled")]
+        [[0], [1]]
+        """
+        why = storable(reason) if state == "failed" else None
+        ended, before = self._log.end(trials, state, why, again=True)
+        for trial in ended:
+            self._warn_if_set_aside(trial)
+        return ended, before
+
     def _warn_if_set_aside(self, closed: Trial) -> None:
         """Say once, of the failure by which an arm was set aside, that it was."""
-        failures = self._journal.set_aside.get(closed.arm)
-        if failures is not None and failures.set_aside_by is closed:
+        failures = self._log.set_aside.get(closed.arm)
+        if failures is not None and failures.set_aside_by == closed:
             words = f"set aside, and no longer asked for: {in_words(failures)}. {remedy()}"
             warn_caller(ArmSetAside(words))
 
     def cancel(self, trial: Trial | int) -> Trial:
         """Record that an evaluation will not be made."""
-        return self._journal.end(trial, "cancelled", None)
+        [cancelled], _ = self._log.end([trial], "cancelled", None)
+        return cancelled
 
     def refresh(self) -> None:
         """Read what other processes have asked and told; ``ask`` and ``tell`` do so too."""
-        self._journal.refresh()
+        self._log.refresh()
         self._warn()
 
     def close(self) -> None:
         """Close the connection to the storage; the study opens it again when it is used."""
-        self._journal.storage.close()
+        self._log.storage.close()
 
     def reopen(self) -> None:
         """Undo the stop: the study may be asked again, and stops again after a result."""
@@ -750,7 +802,7 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
-        self._journal.resume("reopened")
+        self._log.resume("reopened")
 
     def verify(self) -> None:
         """Go on until the answer is proven without the assumption that the means are linear.
@@ -784,7 +836,7 @@ class Study(View):
             return
         if why := cannot_verify(self):
             raise InvalidInput(why)
-        self._journal.resume("verifying")
+        self._log.resume("verifying")
 
     def run(
         self,
@@ -851,7 +903,7 @@ class Study(View):
         b 1.0
         """
         run = Run(
-            self._journal,
+            self._log,
             objective,
             executor=executor,
             batch=batch,

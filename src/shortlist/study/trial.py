@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, NoReturn, overload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from shortlist import notebook
 from shortlist.aim import Aim
 from shortlist.arrays import NO_ARM
-from shortlist.errors import TrialError
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
     from shortlist.engine.round import Decision
@@ -53,35 +51,12 @@ class Correction(NamedTuple):
     worker: str  # who corrected it
 
 
-@dataclass(slots=True)
-class _Fields:
-    """What a trial holds; made as this and handed out as a ``Trial``."""
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """An evaluation that the study asked for, or an unrequested result, as it was at one moment.
 
-    number: int
-    arm: int
-    name: str
-    seed: int
-    state: State = "pending"
-    value: float | None = None
-    reason: str | None = None
-    asked_at: float = 0.0
-    closed_at: float | None = None
-    expires_at: float | None = None
-    worker: str = ""
-    process: str | None = None
-    in_turn: bool = False
-    cause: Cause = field(default=Cause("unasked"), repr=False)
-    opened: int = field(default=0, repr=False)  # the change of the study that opened it
-    closed: int | None = field(default=None, repr=False)  # and the one that closed it
-    key: str | None = field(default=None, repr=False)
-    other_keys: tuple[str, ...] = field(default=(), repr=False)
-    corrections: tuple[Correction, ...] = field(default=(), repr=False)
-
-
-class Trial(_Fields):
-    """An evaluation that the study asked for, or an unrequested result.
-
-    It follows the study: ``state`` and ``value`` are always current. Only the study changes it.
+    Later changes make other objects: ``study.trials`` has the trials as they are now, and ``tell``
+    returns the told one.
 
     Attributes
     ----------
@@ -94,7 +69,7 @@ class Trial(_Fields):
     seed : int
         For a stochastic simulator: different for every trial.
     state : {"pending", "told", "failed", "cancelled"}
-        Its current state.
+        Its state.
     value : float or None
         The result.
     reason : str or None
@@ -104,8 +79,8 @@ class Trial(_Fields):
         when its lease expires.
     worker : str
         Who asked for it: user and machine, or ``key`` and the key it was asked for with.
-    process : str or None
-        The process that evaluates it, if the evaluation ends with that process.
+    run : str or None
+        The run that evaluates it, which says so as long as it does.
     in_turn : bool
         Whether its result waits for those asked for before it.
     key : str or None
@@ -116,39 +91,27 @@ class Trial(_Fields):
     corrections : tuple of Correction
         How ``value`` was corrected after it was told, the first one first: was, value, reason, at,
         worker.
-
-    Examples
-    --------
-    >>> trial = Trial(0, 2, "ash", seed=7)
-    >>> trial.arm += 1
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.TrialError: trial 0 cannot be changed by hand (arm = 3 was tried): copy what you need into a variable of your own, and give results to study.tell.
     """
 
-    __slots__ = ()
-
-    # A frozen dataclass would do the same and take seven times as long to make, of a million.
-    def __new__(cls, *given: Any, **named: Any) -> Trial:
-        """A trial of these fields."""
-        made: Any = _Fields(*given, **named)
-        made.__class__ = Trial
-        return made
-
-    def __init__(self, *given: Any, **named: Any) -> None:
-        pass
-
-    def __setattr__(self, name: str, value: object) -> NoReturn:
-        raise TrialError(
-            f"trial {self.number} cannot be changed by hand ({name} = {value!r} was tried): copy "
-            "what you need into a variable of your own, and give results to study.tell."
-        )
-
-    def __delattr__(self, name: str) -> NoReturn:
-        raise TrialError(f"trial {self.number} cannot be changed by hand (del {name} was tried).")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Trial, all_fields(self)
+    number: int
+    arm: int
+    name: str
+    seed: int
+    state: State = "pending"
+    value: float | None = None
+    reason: str | None = None
+    asked_at: float = 0.0
+    closed_at: float | None = None
+    expires_at: float | None = None
+    worker: str = ""
+    run: str | None = None
+    in_turn: bool = False
+    cause: Cause = field(default=Cause("unasked"), repr=False)
+    opened: int = field(default=0, repr=False)  # the change of the study that opened it
+    closed: int | None = field(default=None, repr=False)  # and the one that closed it
+    key: str | None = field(default=None, repr=False)
+    other_keys: tuple[str, ...] = field(default=(), repr=False)
+    corrections: tuple[Correction, ...] = field(default=(), repr=False)
 
     def _repr_html_(self) -> str:
         shown = ["number", "arm", "name", "state", "value"]
@@ -178,48 +141,22 @@ class Trial(_Fields):
         """What was told, before any correction."""
         return self.corrections[0].was if self.corrections else self.value
 
-    @property
-    def told_values(self) -> list[float | None]:
-        """What was told, and what each correction made of it."""
-        return [self.first_value, *(each.value for each in self.corrections)]
-
     def was_told(self, value: float) -> bool:
         """Whether this is its value, or was before a correction."""
-        return value in self.told_values
+        return value == self.value or any(value == each.was for each in self.corrections)
 
-    def later_corrections(self, copy: Trial) -> tuple[Correction, ...]:
-        """The corrections that a copy of this trial lacks; none if the copy has a value of its own."""
-        values = self.told_values
-        if not set(copy.told_values) <= set(values):
-            return ()
-        return self.corrections[len(values) - 1 - values[::-1].index(copy.value) :]
+    def is_like(self, other: Trial) -> bool:
+        """Whether both were told the same value, at first or by a correction."""
+        values = {other.value, *(each.was for each in other.corrections)}
+        return any(value is not None and self.was_told(value) for value in values)
 
     @property
     def row(self) -> tuple[Any, ...]:
-        """The trial as it is stored (``journal.ROW``)."""
+        """The trial as it is stored (``storage.base.ROW``)."""
         fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
-        rest = (self.closed_at, self.expires_at, self.worker, self.process, int(self.in_turn))
+        rest = (self.closed_at, self.expires_at, self.worker, self.run, int(self.in_turn))
         keys = json.dumps(self.other_keys) if self.other_keys else None
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key, keys)
-
-
-FIELDS = tuple(each.name for each in fields(_Fields))
-all_fields = attrgetter(*FIELDS)
-# Changes a field of a trial: for the study itself, which keeps what it changes.
-set_field = object.__setattr__
-
-
-def make_trial(*given: Any) -> Trial:
-    """A trial of all its fields, in less time than ``Trial`` takes."""
-    made: Any = _Fields(*given)
-    made.__class__ = Trial
-    return made
-
-
-def restore_fields(trial: Trial, values: tuple[Any, ...]) -> None:
-    """Give a trial these fields, as ``all_fields`` read them."""
-    for name, value in zip(FIELDS, values, strict=True):
-        set_field(trial, name, value)
 
 
 class Trials(Sequence[Trial]):

@@ -15,9 +15,11 @@ from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
+from shortlist.printable import on_one_line
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Audit
-from shortlist.study.journal import Failures, Journal, Source
+from shortlist.study.ledger import Failures, Source
+from shortlist.study.log import Log
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
 
@@ -31,23 +33,23 @@ class View:
     seed: int
     name: str = "study"
     created_at: float
-    _journal: Journal
+    _log: Log
     _answered_at: int
 
     @property
     def bound(self) -> AlgorithmOnProblem:
         """The algorithm on its problem; replaced once σ is estimated, if it is to be estimated."""
-        return self._journal.model.bound
+        return self._log.bound
 
     @property
     def model(self) -> Model:
         """The algorithm as it stands after the results processed so far."""
-        return self._journal.model
+        return self._log.model
 
     @property
     def audit(self) -> Audit:
         """The tests of whether the means are linear in the features."""
-        return self._journal.audit
+        return self._log.audit
 
     @property
     def problem(self) -> Problem:
@@ -65,7 +67,7 @@ class View:
 
         A study whose answer depends on its features stops when the audit has passed.
         """
-        return self._journal.stopped
+        return self._log.stopped
 
     @property
     def evaluations(self) -> int:
@@ -85,61 +87,63 @@ class View:
     @property
     def trials(self) -> Trials:
         """Every trial so far, by number."""
-        return Trials(self._journal.ledger.trials)
+        return Trials(self._log.ledger.trials)
 
     @property
     def keyed(self) -> Mapping[str, Trial]:
         """The trials that have keys, indexed by key."""
-        return self._journal.ledger.keyed
+        return self._log.ledger.keyed
 
     @property
     def pending(self) -> list[Trial]:
         """The trials asked for and still open, oldest first."""
-        return self._journal.ledger.pending
+        return self._log.ledger.pending
 
     @property
     def waiting(self) -> list[Trial]:
         """The told trials that wait for an earlier one before they are processed."""
-        return self._journal.ledger.waiting
+        return self._log.ledger.waiting
 
     @property
     def taken(self) -> Trials:
         """The told trials in the order in which they were processed."""
-        return Trials(self._journal.ledger.taken)
+        return Trials(self._log.ledger.taken)
 
     @property
     def set_aside(self) -> list[Failures]:
         """The arms that failed three times in a row, and are not asked for until one is told."""
-        return list(self._journal.ledger.set_aside.values())
+        return list(self._log.ledger.set_aside.values())
 
     @property
     def open_at_verification(self) -> list[Trial]:
         """The trials that were open when the verification began, and were told later."""
-        return self._journal.ledger.open_at_verification()
+        return self._log.ledger.open_at_verification()
 
     @property
     def sources(self) -> list[Source]:
         """The studies from which results were carried over to this one."""
-        return self._journal.ledger.sources
+        return self._log.ledger.sources
 
     @property
     def continuations(self) -> list[str]:
         """The names of the studies in the same storage that results of this one were carried to."""
-        return self._journal.storage.continuations(self.mark)
+        mark, carried = on_one_line(self.mark), self._log.storage.sources()
+        found = [name for name, reason in carried if Source.read(reason).mark == mark]
+        return list(dict.fromkeys(found))
 
     def all_steps(self) -> Steps:
         """Everything that the model has processed, from the first, to be processed again."""
-        return self._journal.ledger.all_steps()
+        return self._log.ledger.all_steps()
 
     @property
     def storage(self) -> str | None:
         """Where the study is stored, without the password; None if in memory only."""
-        return self._journal.storage.where
+        return self._log.storage.where
 
     @property
     def address(self) -> str | None:
         """Where the study is stored, to be opened again; it may contain a password."""
-        return self._journal.storage.address
+        return self._log.storage.address
 
     @property
     def mark(self) -> str:
@@ -153,17 +157,17 @@ class View:
     @property
     def changes(self) -> int:
         """How often the study was changed: each asking, telling, failing and so on counts."""
-        return self._journal.ledger.changes
+        return self._log.ledger.changes
 
     @property
     def fingerprint(self) -> str:
         """A digest of the settings, the features and everything asked and told."""
-        return self._journal.ledger.fingerprint
+        return self._log.ledger.fingerprint
 
     @property
     def posterior(self) -> Posterior:
         """A copy of the means, variances and pulls so far; later results do not change it."""
-        found = self._journal.model.posterior.copy()
+        found = self._log.model.posterior.copy()
         if self.problem.minimizes:
             found.mirror(self.bound.noise.mirrored_at)
         return found
@@ -171,7 +175,7 @@ class View:
     @property
     def round(self) -> Any:
         """The state of the algorithm; only its engine uses it."""
-        return self._journal.model.round
+        return self._log.model.round
 
     @property
     def statistic(self) -> float | None:
@@ -181,7 +185,7 @@ class View:
 
         With a budget it decides nothing.
         """
-        model = self._journal.model
+        model = self._log.model
         decision = model.decision
         if decision is None or not model.looks or math.isinf(decision.statistic):
             return None
@@ -194,7 +198,7 @@ class View:
         "initial pulls", "pilot", "pulls after the pilot", "rounds", "audit", "verification"
     ]:
         """The stage of the study; the stopping rule is tested in rounds and in a verification only."""
-        model = self._journal.model
+        model = self._log.model
         if model.verifies:
             return "verification"
         if self.audit.is_running:
@@ -260,7 +264,7 @@ class View:
         bounds use only the later evaluations. How often the bounds contain the true means depends
         on the algorithm: ``study.shortlist.coverage`` says it.
         """
-        return self._journal.model.table()
+        return self._log.model.table()
 
 
 def makes_plans(study: View) -> bool:

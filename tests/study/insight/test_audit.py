@@ -473,13 +473,13 @@ def test_results_are_carried_in_the_order_in_which_they_came():
 
 def test_an_audit_does_not_wait_for_a_round_that_nobody_evaluates_any_more():
     study, measure = study_of(LINE)
-    journal = study._journal
+    log = study._log
     while study.stage != "audit":
-        for trial in journal.ask(3, in_turn=True, process=None):
+        for trial in log.ask(3, in_turn=True, run=None):
             if study.stage != "audit":  # the others of the last batch are lost
                 study.tell(trial, measure(trial))
     assert study.pending
-    for trial in journal.ask(20, in_turn=True, process=None):
+    for trial in log.ask(20, in_turn=True, run=None):
         study.tell(trial, measure(trial))
     assert study.done
 

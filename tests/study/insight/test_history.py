@@ -158,7 +158,7 @@ def test_a_trial_given_back_after_the_stop_is_no_reopening() -> None:
         trial = batch.pop(0)
         s.tell(trial, measured(trial.number, 0.1)(trial))
     stop, pending = s.shortlist.evaluations, s.pending
-    s._journal.give_up(pending[:2], cancel=False)
+    s._log.give_up(pending[:2], cancel=False)
     for trial in pending[:2]:
         s.tell(trial, 5.0)
     assert s.evaluations == stop + 2

@@ -440,7 +440,7 @@ def test_a_run_that_waits_for_another_says_so_once(
 ) -> None:
     monkeypatch.setattr(evaluation, "PATIENCE", 0.1)
     one, other = (study(storage=tmp_path / "study.db", sigma=0.3) for _ in range(2))
-    held = one._journal.ask(1, in_turn=True, process=None)
+    held = one._log.ask(1, in_turn=True, run=None)
     assert held is not None
     with (  # noqa: PT031
         pytest.warns(
@@ -870,16 +870,16 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
             wait_until(lambda: len(one.pending) == 1, "the first evaluation")
-            journal = other._journal
+            log = other._log
 
             def take_over(transaction: Any) -> None:
                 # As if a lease had been over, and another had come first.
-                journal._renew(transaction, journal.ledger.find(0), "another", None, None)
+                log.ledger.renew(log.ledger.find(0), "another", None, None, transaction.now, "a")
 
-            journal.change(take_over)
+            log.change(take_over)
             wait_for(last)
             if late:
-                with one._journal._lock:  # until both have come
+                with one._log._lock:  # until both have come
                     let_go.set()
                     wait_until(lambda: pool.out == 0, "both")
         let_go.set()
@@ -986,8 +986,7 @@ def test_what_is_no_executor_and_no_order() -> None:
 def test_the_line_shows_what_is_in_flight_and_what_waits() -> None:
     s = study()
     s.run(by_seed, max_evaluations=10, progress=False)
-    journal = s._journal
-    trials = journal.ask(3, in_turn=True, process=None)
+    trials = s._log.ask(3, in_turn=True, run=None)
     assert trials is not None
     assert "10 evaluations · 3 in flight · " in progress.describe(s)
     s.tell(trials[1], 0.5)
@@ -1023,7 +1022,7 @@ def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch
 
 def away_for(monkeypatch: pytest.MonkeyPatch, study: shortlist.Study, fails: int) -> list[int]:
     """The storage refuses the next so many changes, once the first evaluation is made."""
-    storage = study._journal.storage
+    storage = study._log.storage
     transaction, refused = storage.transaction, [0]
 
     def refusing(**given: Any) -> Any:

@@ -4,24 +4,31 @@ from __future__ import annotations
 
 import logging
 import math
+import threading
 import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
 from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
+from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
 from shortlist.study.failing import nothing_to_ask
-from shortlist.study.journal import Journal, Transaction, is_free
-from shortlist.study.running.executors import check_sendable, find_executor, is_lost
+from shortlist.study.log import Log
+from shortlist.study.running.executors import (
+    InlineExecutor,
+    check_sendable,
+    find_executor,
+    is_lost,
+)
 from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, process_id
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold_results import UntoldResults
-from shortlist.study.storage.worker import running
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -36,12 +43,50 @@ PASSING = (StorageError, OutcomeUnknown)  # other errors of a storage do not pas
 LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing comes back
 
 
+RUN_LEASE = 60.0  # seconds without a word from a run after which its trials are given out again
+
+
+class RunLease:
+    """Says to all who share a storage that a run is at work, as long as this is entered.
+
+    It is renewed by ``renew``, and by a thread where the evaluations keep the run's own one busy.
+    (Not always: a process that has threads should not be forked, and pools of processes do that.)
+    """
+
+    def __init__(self, storage: Storage, run: str, *, by_thread: bool) -> None:
+        self._storage, self._run = storage, run
+        self._renewed = -math.inf
+        self._over = threading.Event()
+        self._by_thread = by_thread and storage.where is not None
+
+    def __enter__(self) -> None:
+        self.renew()
+        if self._by_thread:
+            threading.Thread(target=self._keep, daemon=True).start()
+
+    def renew(self) -> None:
+        """Renew the lease if a third of it is over."""
+        if time.monotonic() - self._renewed > RUN_LEASE / 3:
+            self._storage.hold(self._run, RUN_LEASE)
+            self._renewed = time.monotonic()
+
+    def _keep(self) -> None:
+        while not self._over.wait(RUN_LEASE / 4):
+            with suppress(StorageError):
+                self.renew()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        with suppress(StorageError):  # then the lease ends by itself
+            self._storage.hold(self._run, 0.0)
+
+
 class Run:
     """The evaluations of one ``Study.run``, whose parameters these are, that are under way."""
 
     def __init__(
         self,
-        journal: Journal,
+        log: Log,
         objective: Objective,
         *,
         executor: Any,
@@ -52,7 +97,7 @@ class Run:
         timeout: float | None,
         patience: float,
     ) -> None:
-        self._journal, self._objective = journal, objective
+        self._log, self._objective = log, objective
         self._batch = whole_number("batch", batch, 1)
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._patience = checked_seconds("patience", patience, zero=True)
@@ -65,6 +110,9 @@ class Run:
         if max_evaluations is not None:
             self._most = whole_number("max_evaluations", max_evaluations, 1)
         self._executor = find_executor(executor)
+        self._run = uuid4().hex
+        in_this_thread = isinstance(self._executor, InlineExecutor)
+        self._lease = RunLease(log.storage, self._run, by_thread=in_this_thread)
         check_sendable(self._executor, objective, "the objective")
         self._told = self._failures = 0
         self._refused = False  # whether the last ask found nothing to ask for
@@ -92,10 +140,7 @@ class Run:
         """
         refresh()
         deadline = time.monotonic() + self._timeout
-        with (
-            running(self._journal.now) as self._process,
-            ProgressLine(study, progress) as self._line,
-        ):
+        with ProgressLine(study, progress) as self._line, self._lease:
             try:
                 while self._told != self._most:
                     if time.monotonic() < deadline:
@@ -156,23 +201,30 @@ class Run:
 
         Then the rest of the budget is pending elsewhere, or only arms set aside are wanted.
         """
-        pending = self._journal.ledger.pending
-        known = bool(pending) and all(trial.process is not None for trial in pending)
+        pending = self._log.ledger.pending
+        known = bool(pending) and all(trial.run is not None for trial in pending)
         return self._refused and not known and not self._under_way()
 
     def _ask_and_send(self) -> None:
         """Ask for as many trials as there is room for, and send them to the executor."""
-        under_way, pending = len(self._under_way()), self._journal.ledger.pending
+        self._lease.renew()
+        pending = self._log.ledger.pending
+        for trial in pending:
+            if trial.run == self._run and trial.number not in self._trials:
+                # Asked for here, and the reply was lost.
+                self._trials[trial.number] = trial
+                self._send(trial)
+        under_way = len(self._under_way())
         room = self._batch - under_way
-        if len(self._journal.ledger.waiting) > WAITING * max(self._batch, len(pending)):
+        if len(self._log.ledger.waiting) > WAITING * max(self._batch, len(pending)):
             # Only what is waited for, if nobody works on it any more.
-            now = self._journal.now
-            room = min(room, sum(is_free(trial, now, lambda _: False) for trial in pending))
+            now = self._log.now
+            room = min(room, sum(self._log.is_free(trial, now) for trial in pending))
         if self._most is not None:
             room = min(room, self._most - self._told - under_way)
         if room <= 0:
             return
-        found = self._journal.ask(room, in_turn=self._in_turn, process=self._process)
+        found = self._log.ask(room, in_turn=self._in_turn, run=self._run)
         self._refused = found == []
         asked = found or []
         self._trials.update((trial.number, trial) for trial in asked)
@@ -187,24 +239,24 @@ class Run:
 
     def _under_way(self) -> list[Trial]:
         """The open trials of this run, without those whose lease is over."""
-        now = self._journal.now
+        now = self._log.now
         return [
             trial
             for trial in map(self._as_known, self._trials.values())
             if trial.state == "pending"
-            and trial.process == self._process
+            and trial.run == self._run
             and (trial.expires_at is None or trial.expires_at > now)
         ]
 
     def _as_known(self, trial: Trial) -> Trial:
-        """The study's own; it is a new object if everything was read again after an outage."""
-        known = self._journal.ledger.trials
+        """The trial as it is now."""
+        known = self._log.ledger.trials
         return known[trial.number] if trial.number < len(known) else trial
 
     def _collect(self) -> bool:
         """Wait for one at least, and keep all that have come; False if none came for a while."""
         ends = [trial.expires_at for trial in self._under_way() if trial.expires_at is not None]
-        patience = min([LOOK_ROUND, *(end - self._journal.now for end in ends)])
+        patience = min([LOOK_ROUND, *(end - self._log.now for end in ends)])
         try:
             first = self._back.get(timeout=max(patience, 0.001))
         except Empty:
@@ -218,7 +270,7 @@ class Run:
         """Warn once, where nothing is under way here and others' trials keep the run waiting."""
         if self._sent or self._waited or time.monotonic() - self._heard < PATIENCE:
             return
-        pending = self._journal.ledger.pending
+        pending = self._log.ledger.pending
         if pending:
             self._waited = True
             first = min(pending, key=lambda trial: trial.number)
@@ -245,13 +297,13 @@ class Run:
 
         def act(transaction: Transaction) -> None:
             nonlocal ending, told, failures
-            ended.clear()
+            now = transaction.now
             for sent, (value, error, words) in self._kept:
-                trial = self._journal.ledger.find(sent)
+                trial = self._log.ledger.find(sent)
                 if trial.state != "pending":
                     # Its lease ran out, and another evaluation of it was told; or it was told here,
                     # and the storage did not come to say so.
-                    ours = trial.process == self._process and trial.value == value
+                    ours = trial.run == self._run and trial.value == value
                     told += self._unsure and trial.state == "told" and ours
                     continue
                 if error is None:
@@ -261,21 +313,19 @@ class Run:
                         # what is kept. The trial stays open.
                         ending = ending or outside
                     elif told != self._most:
-                        self._journal.close(transaction, trial, "told", value=value)
-                        ended.append(trial)
+                        ended.append(self._log.close(trial, "told", now, value=value))
                         told += 1
                     continue
                 failures += 1
                 if words is None:
                     lost.append(trial)
                 else:
-                    self._journal.close(transaction, trial, "failed", reason=words)
-                    ended.append(trial)
+                    ended.append(self._log.close(trial, "failed", now, reason=words))
                 hopeless = words is None and not is_lost(error)
                 if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
 
-        self._journal.change(act)
+        self._log.change(act)
         self._told, self._failures, self._ended = told, failures, [*self._ended, *ended]
         self._lost, self._ending = [*self._lost, *lost], self._ending or ending
         for sent, _ in self._kept:
@@ -286,7 +336,7 @@ class Run:
     def _outside(self, value: float | None) -> InvalidInput | None:
         """Why a result cannot be used, by the algorithm or by what is known about the noise."""
         try:
-            self._journal.model.bound.noise.check(value or 0.0)
+            self._log.bound.noise.check(value or 0.0)
         except InvalidInput as error:
             return error
         return None
@@ -300,15 +350,15 @@ class Run:
             for future in self._sent:
                 future.cancel()
             known = map(self._as_known, self._trials.values())
-            own = [trial for trial in known if trial.process == self._process]
-            self._journal.give_up(own, cancel=cancel)
+            own = [trial for trial in known if trial.run == self._run]
+            self._log.give_up(own, cancel=cancel)
 
     def _abandon(self, error: BaseException) -> None:
         """Give up because of an error: tell what is there, or else write it to a file."""
         try:
             self._end(cancel=False)
         except StorageError as away:
-            untold = UntoldResults(self._journal.storage.where or "")
+            untold = UntoldResults(self._log.storage.where or "")
             self._write_down(untold)
             if not untold.results:
                 return

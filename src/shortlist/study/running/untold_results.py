@@ -74,7 +74,7 @@ class UntoldResults:
 
     def __str__(self) -> str:
         way = (
-            f"study.tell_many(read_untold({str(self.path)!r}), if_told='ignore') with "
+            f"study.tell_many(read_untold({str(self.path)!r}), if_told='same') with "
             "shortlist.study.running.untold_results.read_untold"
         )
         return (

@@ -8,6 +8,11 @@ import sqlalchemy as sql
 
 from shortlist.errors import StorageError
 
+# What opens a storage, by the scheme of its URL: a function of the address, and whether to create.
+BACK_ENDS = {
+    "sqlite": "shortlist.storage.opening:open_sqlite",  # or a path without a scheme
+    "postgresql": "shortlist.storage.opening:open_postgresql",
+}
 HIDDEN = "***"
 SECRET = re.compile("pass|secret|token|_key$", re.I)  # names of settings
 # A scheme, or a user with a password; what begins with . or / or C:\ is a path.
@@ -23,6 +28,18 @@ EXPECTED = (
 def is_url(storage: str) -> bool:
     """Whether a storage is named by a URL rather than by a path."""
     return "://" in storage
+
+
+def scheme_of(url: str) -> str:
+    """The kind of storage that a URL names.
+
+    Examples
+    --------
+    >>> scheme_of("postgresql+psycopg://db/screens"), scheme_of("postgres://db/screens")
+    ('postgresql', 'postgresql')
+    """
+    scheme = url.partition("://")[0].partition("+")[0].strip().lower()
+    return "postgresql" if scheme == "postgres" else scheme
 
 
 def sqlite_path(storage: str) -> str:
@@ -66,7 +83,12 @@ def check_address(storage: str) -> None:
     shortlist.errors.StorageError: the storage looks like a database URL, but is not a valid one: expected postgresql://...
     """
     if is_url(storage):
-        parsed_url(storage)
+        if scheme_of(storage) not in BACK_ENDS:
+            raise StorageError(
+                "storage is a path or sqlite:///PATH (SQLite), or a postgresql:// URL, got "
+                f"{scheme_of(storage)!r}."
+            )
+        shown(storage)  # whose password can be found is well written
     elif _ALMOST_URL.match(storage) or _SETTINGS.search(storage):
         raise StorageError(
             f"the storage looks like a database URL, but is not a valid one: {EXPECTED} A path "
@@ -75,21 +97,16 @@ def check_address(storage: str) -> None:
 
 
 def parsed_url(storage: str) -> sql.URL:
-    """The URL of a PostgreSQL database; an error does not repeat it."""
+    """The URL of a database server; an error does not repeat it."""
     try:
         url = sql.make_url(storage.strip())
     except (sql.exc.ArgumentError, ValueError):  # ValueError: the port is not a number
         raise StorageError(f"the storage URL cannot be read: {EXPECTED}") from None
-    if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise StorageError(
-            "storage is a path or sqlite:///PATH (SQLite), or a postgresql:// URL, got "
-            f"{url.drivername!r}."
-        )
     # Where an @ stands out of place, part of a password is taken for a host or a database.
     before, at, after = storage.partition("@")
     if "@" in after or (at and "?" in before) or re.search("[:@#]", url.database or ""):
         raise StorageError(f"the storage URL can be read in two ways: {EXPECTED}")
-    return url.set(drivername="postgresql+psycopg")
+    return url.set(drivername="postgresql+psycopg") if scheme_of(storage) == "postgresql" else url
 
 
 def shown(storage: str) -> str:

@@ -21,9 +21,9 @@ def test_results_in_turn_wait_for_those_before_them(
 ) -> None:
     """One by one, or all at once from a file: the same results are taken in, in the same order."""
     study = begin()
-    journal = study._journal
+    log = study._log
     for turn in in_turn:
-        journal.ask(1, in_turn=turn, process=None)
+        log.ask(1, in_turn=turn, run=None)
     order = data.draw(st.permutations(range(len(in_turn))))
     closed: set[int] = set()
     expected: list[int] = []
@@ -50,10 +50,10 @@ def test_results_in_turn_wait_for_those_before_them(
         assert {t.number for t in study.waiting} == {
             k for k in closed if states[k] == "told"
         } - set(expected)
-    from shortlist.study.journal import Ledger
+    from shortlist.study.ledger import Ledger
 
-    book = Ledger(study.problem.names, study.seed, journal._definition.digest)
-    book.take_over([t.row for t in study.trials], [], journal.ledger.changes)
+    book = Ledger(study.problem.names, study.seed, log._definition.digest)
+    book.take_over([t.row for t in study.trials], [], log.ledger.changes)
     steps = book.settle()
     assert [t.number for t in book.taken] == expected
     assert book.fingerprint == study.fingerprint
@@ -67,7 +67,7 @@ def test_results_that_wait_count_as_under_way() -> None:
     waiting, pending = (begin(algorithm="m-LinGapE") for _ in range(2))
     for study in (waiting, pending):
         study.run(result, max_evaluations=90, progress=False)
-        assert study._journal.ask(4, in_turn=True, process=None)
+        assert study._log.ask(4, in_turn=True, run=None)
     for number in (91, 92, 93):
         waiting.tell(number, 50.0)
     assert [t.number for t in waiting.waiting] == [91, 92, 93]

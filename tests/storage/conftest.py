@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from shortlist.study.storage import opening
 from stored import begin, result
 
 
@@ -23,5 +22,4 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def file(original: Path, tmp_path: Path) -> Path:
-    opening._OURS.clear()  # as another process would find the file
     return Path(shutil.copy(original, tmp_path))

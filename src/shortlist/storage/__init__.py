@@ -1,0 +1,1 @@
+"""Where studies are kept: in memory, in a file (SQLite) or on a server (PostgreSQL)."""

@@ -1,0 +1,575 @@
+"""The trials of a study, and every change to them, counted and in order."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import numbers
+import struct
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.arrays import NO_ARM
+from shortlist.engine.follow import LOOK, REOPEN, TAKE, VERIFY, Steps
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
+from shortlist.numerics.random import run_seeds
+from shortlist.printable import on_one_line
+from shortlist.storage.base import ROW, Event, Row, is_text
+from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
+
+Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
+OPENED = ROW.index("opened")
+CAUSE = slice(ROW.index("origin"), OPENED)
+
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
+ONE_CHANGE = struct.Struct("<4qd")
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
+CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
+PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
+KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING)
+EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
+# Events after which a study goes on, as steps of the model.
+RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
+SEEDS_AT_ONCE = 64
+LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+NEVER = int(np.iinfo(np.int64).max)
+
+
+class Failures(NamedTuple):
+    """The failures in a row of an arm, in the order in which its trials were closed.
+
+    A result of the arm ends the row; what was cancelled does not count.
+    """
+
+    number: int
+    last: Trial
+    set_aside_by: Trial | None  # the failure after which the arm is not asked for any more
+
+
+class Source(NamedTuple):
+    """Another study, from which results were carried over."""
+
+    mark: str
+    words: str  # how that study ended, or how far it was
+
+    @classmethod
+    def read(cls, text: str) -> Source:
+        """The source that ``written`` gave."""
+        mark, _, words = text.partition("\n")
+        return cls(mark, words)
+
+    @property
+    def written(self) -> str:
+        """The source as the log has it: the mark on the first line."""
+        return f"{on_one_line(self.mark)}\n{self.words}"
+
+    @property
+    def name(self) -> str:
+        """What the other study is called."""
+        return self.mark.rpartition("-")[0]
+
+
+class Ledger:
+    """All trials of a study, every change to them counted.
+
+    Each trial's seed is made from the study's, or from a seed of its own once results were carried
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. The
+    fingerprint starts from ``settings``.
+
+    Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
+    change short is known by it; then all of it is read again from the storage.
+    """
+
+    def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
+        self._names, self._seed = names, seed
+        self.trials: list[Trial] = []
+        self.changes = 0
+        self.taken: list[Trial] = []
+        self.events: list[Event] = []
+        self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
+        self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
+        self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
+        self.written: dict[int, None] = {}  # the trials that are to be stored, by number
+        self.has_news = False  # for the model
+        self.is_rewritten = False  # a result that the model has taken in is another one now
+        self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
+        self._first_carrying: Event | None = None
+        self._hash = hashlib.blake2b(settings, digest_size=16)
+        self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
+        self._resumed: list[tuple[int, int]] = []  # changes that go on after a stop, and how
+        self._one_step = Steps.empty(1)
+        self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
+        self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
+
+    @property
+    def pending(self) -> list[Trial]:
+        """The open trials, oldest first."""
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "pending"]
+
+    @property
+    def waiting(self) -> list[Trial]:
+        """The told trials that wait for an earlier one, oldest first."""
+        return [trial for trial in list(self.unsettled.values()) if trial.state == "told"]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The studies from which results were carried over, as the last carrying described them."""
+        read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
+        return list({source.mark: source for source in read}.values())
+
+    def open_at_verification(self) -> list[Trial]:
+        """The trials that were open when the verification began, and were told later."""
+        began = next((each.change for each in self.events if each.kind == "verifying"), NEVER)
+        return [t for t in self.taken if t.opened < began < (t.closed or 0)]
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of the settings and of every change so far."""
+        return self._hash.hexdigest()
+
+    # Changes of this process
+
+    def open(
+        self,
+        arm: int,
+        cause: Cause,
+        at: float,
+        worker: str,
+        run: str | None = None,
+        expires: float | None = None,
+        in_turn: bool = False,
+        key: str | None = None,
+        other_keys: tuple[str, ...] = (),
+    ) -> Trial:
+        """A new pending trial."""
+        self.changes += 1
+        number = len(self.trials)
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
+            seed = self._seed_at(self.changes)
+            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        trial = Trial(
+            number,
+            arm,
+            self._names[arm],
+            seeds[number - first],
+            asked_at=at,
+            expires_at=expires,
+            worker=worker,
+            run=run,
+            in_turn=in_turn,
+            cause=cause,
+            opened=self.changes,
+            key=key,
+            other_keys=other_keys,
+        )
+        self._enter(trial)
+        self.written[number] = None
+        self._note(_asked(trial), number, arm, _besides(trial))
+        return trial
+
+    def close(
+        self,
+        trial: Trial,
+        state: State,
+        value: float | None = None,
+        *,
+        at: float | None = None,
+        reason: str | None = None,
+    ) -> Trial:
+        """End a pending trial; returns it as it is then."""
+        if trial.state != "pending":
+            raise _is_closed(trial, state)
+        self.changes += 1
+        closed = replace(
+            trial, state=state, value=value, reason=reason, closed_at=at, closed=self.changes
+        )
+        self._put(closed)
+        self.written[trial.number] = None
+        self.has_news = True
+        if state == "failed" or self._failing:
+            self._count_failures(closed)
+        self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+        return closed
+
+    def _put(self, trial: Trial) -> None:
+        """Let a trial take the place of what it was before."""
+        number = trial.number
+        self.trials[number] = trial
+        if number in self.unsettled:
+            self.unsettled[number] = trial
+        for key in trial.keys:
+            if self.keyed[key].number == number:
+                self.keyed[key] = trial
+
+    def _count_failures(self, trial: Trial) -> None:
+        """Take a trial that was closed into the failures in a row of its arm."""
+        before = self._failing.get(trial.arm)
+        if trial.state == "cancelled" or (trial.state == "told" and before is None):
+            return
+        self._failing.pop(trial.arm, None)
+        self.set_aside.pop(trial.arm, None)
+        if trial.state == "failed":
+            number, by = (1, None) if before is None else (before.number + 1, before.set_aside_by)
+            failures = Failures(number, trial, trial if number == FAILURES_IN_A_ROW else by)
+            self._failing[trial.arm] = failures
+            if failures.set_aside_by is not None:
+                self.set_aside[trial.arm] = failures
+
+    def correct(self, trial: Trial, value: float, reason: str, at: float, worker: str) -> Trial:
+        """Put a told result right; what it was stays in the log. Returns the corrected trial."""
+        self._apply(self._log("corrected", trial.number, at, worker, value, reason))
+        return self.trials[trial.number]
+
+    def note_source(self, source: Source, own_mark: str, at: float, worker: str) -> None:
+        """Keep from which study results are carried over, and a seed for the trials from here on."""
+        words = "\n".join([own_mark, source.mark, self.fingerprint]).encode()
+        digest = hashlib.blake2b(words, digest_size=6).digest()
+        seed = float(int.from_bytes(digest, "big"))  # exact: it has 48 bits
+        self._follow_carrying(self._log("carried", NO_ARM, at, worker, seed, source.written))
+
+    def _follow_carrying(self, event: Event) -> None:
+        if event.kind == "carried" and self._first_carrying is None:
+            self._first_carrying, self._seeds = event, (0, [])
+
+    def _seed_at(self, change: int) -> int:
+        """What the seeds of trials are made from that are opened by this change."""
+        carrying = self._first_carrying
+        if carrying is None or carrying.value is None or change < carrying.change:
+            return self._seed
+        return int(carrying.value)
+
+    def _apply(self, event: Event) -> None:
+        """Give a trial the value of a correction."""
+        trial = self.trials[event.trial]
+        if trial.value is None or event.value is None:
+            raise DamagedStorage(
+                f"trial {trial.number} is stored as corrected to {event.value!r}, but was told "
+                f"{trial.value!r}: it was altered; restore it from a copy."
+            )
+        correction = Correction(
+            trial.value, event.value, event.reason or "", event.at, event.worker
+        )
+        self._put(replace(trial, value=event.value, corrections=(*trial.corrections, correction)))
+        self.has_news = self.is_rewritten = True
+
+    def _log(
+        self,
+        kind: Kind,
+        trial: int,
+        at: float,
+        worker: str,
+        value: float | None = None,
+        reason: str | None = None,
+    ) -> Event:
+        self.changes += 1
+        event = Event(self.changes, kind, trial, at, worker, value, reason)
+        arm = NO_ARM if trial == NO_ARM else self.trials[trial].arm
+        self.events.append(event)
+        self._note(EVENTS[kind], trial, arm, value or 0.0)
+        return event
+
+    def renew(
+        self, trial: Trial, whose: str, run: str | None, expires: float | None, at: float, by: str
+    ) -> Trial:
+        """Note who has a pending trial now that it was given out again, or back."""
+        self._log("renewed", trial.number, at, by)
+        renewed = replace(trial, worker=whose, run=run, expires_at=expires)
+        self._put(renewed)
+        self.written[trial.number] = None
+        return renewed
+
+    def resume(self, how: Kind, at: float, worker: str) -> None:
+        """Count that the stop was taken back, or that the answer is verified from now on."""
+        self._log(how, NO_ARM, at, worker)
+        self._resumed.append((self.changes, RESUMES[how]))
+        self.has_news = True
+
+    def _enter(self, trial: Trial) -> None:
+        self.trials.append(trial)
+        self.unsettled[trial.number] = trial
+        for key in trial.keys:  # what was told here with a key of a copy stays known by it
+            self.keyed.setdefault(key, trial)
+        if trial.cause.origin == "second of a round":
+            del self.seconds[:1]
+            self._moves.append((trial.opened, -1))
+        if trial.cause.second != NO_ARM:
+            self.seconds.append(trial.cause)
+            self._moves.append((trial.opened, 1))
+
+    def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
+
+    # Changes of others
+
+    def take_over(self, rows: Sequence[Row], events: Sequence[Event], changes: int) -> None:
+        """Enter what others did since: the trials they changed, by number, and events."""
+        before, self.changes = self.changes, changes
+        try:
+            for event in events:
+                self._follow_carrying(event)
+            touched = self._enter_rows(rows)
+            records = self._records(before, changes, touched, events)
+            self._recount(touched, before)
+            for event in events:
+                if event.kind == "corrected":
+                    self._apply(event)
+        except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
+            raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
+        self._resumed += [
+            (each.change, RESUMES[each.kind]) for each in events if each.kind in RESUMES
+        ]
+        self.events += events
+        self._hash.update(records)
+        self.has_news = True
+
+    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+        seeds: list[int] = []
+        opened = [row[OPENED] for row in rows if row[0] >= len(self.trials)]
+        for seed, changes in groupby(opened, self._seed_at):
+            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        known, touched = len(self.trials), []
+        for row in rows:
+            number, arm = row[0], row[1]
+            if number > len(self.trials) or not 0 <= arm < len(self._names):
+                raise DamagedStorage(
+                    f"trial {number} (arm {arm}) is out of sequence, or its arm does not exist."
+                )
+            new = number == len(self.trials)
+            seed = seeds[number - known] if new else self.trials[number].seed
+            keys = () if row[-1] is None else tuple(json.loads(row[-1]))
+            rest = *row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
+            trial = Trial(number, arm, self._names[arm], seed, *rest)
+            _check_state(trial, len(self._names))
+            if new:
+                self._enter(trial)
+            else:
+                self._put(trial)
+            touched.append(trial)
+        return touched
+
+    def _recount(self, touched: list[Trial], before: int) -> None:
+        """Count failures among the trials that others closed since a change."""
+        arms = {trial.arm for trial in touched if trial.state == "failed"} | self._failing.keys()
+        of_them = [t for t in touched if t.arm in arms and (t.closed or 0) > before]
+        for trial in sorted(of_them, key=lambda each: each.closed or 0):
+            self._count_failures(trial)
+
+    def _records(
+        self, before: int, changes: int, touched: list[Trial], events: Sequence[Event]
+    ) -> bytes:
+        """The changes as they enter the fingerprint, in their order; each must be there once."""
+        pack, made = ONE_CHANGE.pack, []
+        for t in touched:
+            if t.opened > before:
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+            if t.closed is not None and t.closed > before:
+                kind = CLOSED_AS.get(t.state, -1)
+                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                made.append((t.closed, record))
+        for event in events:
+            known = 0 <= event.trial < len(self.trials)
+            which = event.trial, self.trials[event.trial].arm if known else NO_ARM
+            record = pack(event.change, EVENTS[event.kind], *which, event.value or 0.0)
+            made.append((event.change, record))
+        records = dict(made)
+        if len(made) != changes - before or len(records) != len(made):
+            records = {}
+        try:
+            return b"".join([records[change] for change in range(before + 1, changes + 1)])
+        except KeyError:
+            raise DamagedStorage(
+                f"changes {before + 1} to {changes} should each be there exactly once, but are "
+                "not: rows were lost, added or altered."
+            ) from None
+
+    # The order in which results are taken in
+
+    def settle(self) -> Steps:
+        """What the model must process because of the changes since the last time.
+
+        A result told in turn is processed when all those asked for in turn before it are closed, any
+        other when it is told. The steps are good until the next time: a single one is written over
+        the last, since new arrays take longer than all else here.
+        """
+        due: list[tuple[int, Trial | int]] = []
+        turn = 0  # the change by which all in turn so far were closed
+        for trial in self.unsettled.values():  # by number: they are entered in that order
+            closed = NEVER if trial.closed is None else trial.closed
+            if trial.in_turn:
+                turn = max(turn, closed)
+                # What failed or was cancelled makes way at once.
+                closed = turn if trial.state == "told" else closed
+            if closed < NEVER:
+                due.append((closed, trial))
+        due += self._resumed
+        if len(due) > 1:
+            due.sort(key=itemgetter(0))
+        steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
+        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
+        held.fill(len(self.seconds) > 0)
+        if self._moves:
+            held[:] = self._held(due)
+        for place, (_, step) in enumerate(due):
+            if isinstance(step, int):
+                kinds[place], arms[place], values[place] = step, 0, 0.0
+                continue
+            del self.unsettled[step.number]
+            if step.state == "told":
+                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
+                self.taken.append(step)
+            else:
+                kinds[place], arms[place], values[place] = LOOK, step.arm, 0.0
+        if self.is_rewritten:
+            self.taken = [self.trials[trial.number] for trial in self.taken]
+        self._moves, self._resumed, self.has_news = [], [], False
+        return steps
+
+    def _held(self, due: list[tuple[int, Trial | int]]) -> NDArray[np.bool_]:
+        """Whether the second arm of a round was still to be asked for at these changes."""
+        moves = [move for _, move in self._moves]
+        lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
+        changes = [change for change, _ in due]
+        at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
+        return np.asarray(lengths[at] > 0)
+
+    def all_steps(self) -> Steps:
+        """Everything that the model ever had to process, from the first."""
+        again = Ledger(self._names, self._seed)
+        again.take_over([trial.row for trial in self.trials], self.events, self.changes)
+        return again.settle()
+
+    def copies_of(
+        self, trials: Sequence[Trial], mark: str, own_mark: str
+    ) -> tuple[dict[int, Trial], dict[int, Trial]]:
+        """What is here of the trials of the study with this mark, by their numbers.
+
+        First their copies, and the trials of this study that they are copies of. Then results that
+        were told to both with the same key. Two files may have the same name: keys of a file are
+        those of the same results only if arm and value agree in every row that both studies have.
+        (Row by row, which results count would depend on their values.)
+        """
+        here = {key_of_trial(own_mark, own.number): own for own in self.trials}
+        copies: dict[int, Trial] = {}
+        files: dict[str, list[tuple[Trial, Trial]]] = {}
+        for trial in trials:
+            by_number = key_of_trial(mark, trial.number), trial.carried_from
+            for key in dict.fromkeys((by_number[0], *trial.keys)):
+                own = here.get(key) or self.keyed.get(key)
+                if own is None:
+                    continue
+                if key in here or key in by_number:
+                    copies.setdefault(trial.number, own)
+                else:
+                    row = ROW_KEY.fullmatch(key)
+                    files.setdefault(row[1] if row else key, []).append((trial, own))
+        same: dict[int, Trial] = {}
+        for pairs in files.values():
+            if all(own.name == trial.name and trial.is_like(own) for trial, own in pairs):
+                same |= {trial.number: own for trial, own in pairs}
+        return copies, same
+
+    def find(self, trial: Trial | int | None) -> Trial:
+        """The trial meant by itself or by its number, as it is now."""
+        number = trial.number if isinstance(trial, Trial) else trial
+        if type(number) is not int and (
+            isinstance(number, bool) or not isinstance(number, numbers.Integral)
+        ):
+            raise UnknownTrial(f"expected a Trial or the number of one, got {trial!r}.")
+        if not 0 <= int(number) < len(self.trials):
+            raise UnknownTrial(
+                f"trial {number} is unknown: this study has asked for {len(self.trials)} so far, "
+                "numbered from 0. Use study.tell(arm=…, value=…) for unrequested data."
+            )
+        own = self.trials[int(number)]
+        if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
+            raise UnknownTrial(f"trial {number} belongs to another study.")
+        return own
+
+
+def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
+    """The error for a trial that is to end and has ended."""
+    stored = ""
+    if trial.state == "told":
+        right = f"study.correct({trial.number}, value, reason=…)"
+        stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
+    return TrialClosed(
+        f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "
+        "nothing was changed."
+    )
+
+
+def _asked(trial: Trial) -> int:
+    """How a trial was asked for, as a number: its origin and whether it comes in turn."""
+    return ASKED + 100 * PLACES[trial.cause.origin] + 10 * bool(trial.in_turn)
+
+
+def _besides(trial: Trial) -> float:
+    """What an opening has in its digest besides: the second arm of its round, or its keys."""
+    if not trial.keys:
+        return trial.cause.second
+    digest = hashlib.blake2b("\n".join(trial.keys).encode(), digest_size=6).digest()
+    return -2.0 - int.from_bytes(digest, "big")  # exact, and no arm
+
+
+def _check_state(trial: Trial, arms: int) -> None:
+    """Raise where a stored trial is in a state that no change leads to: no digest covers those.
+
+    The digest is of changes, and an open trial has had none but its opening.
+    """
+    pending, told = trial.state == "pending", trial.state == "told"
+    known = NO_ARM <= trial.cause.b < arms and NO_ARM <= trial.cause.c < arms
+    if pending != (trial.closed is None) or told != (trial.value is not None) or not known:
+        raise DamagedStorage(
+            f"trial {trial.number} is stored as {trial.state!r} with value {trial.value!r}, closed by "
+            f"change {trial.closed!r}, for arms {trial.cause.b!r} and {trial.cause.c!r}, which no "
+            "study writes: it was altered; restore it from a copy."
+        )
+
+
+def checked_key(key: object) -> str | None:
+    """What tells a result, or a request for trials, from others.
+
+    Examples
+    --------
+    >>> checked_key(7)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: key must be a text of 1 to 200 characters, got 7: nothing was changed.
+
+    What says that a result was measured again is not counted:
+
+    >>> len(checked_key("k" * 200 + AGAIN))
+    216
+    """
+    if key is None:
+        return None
+    if (
+        not isinstance(key, str)
+        or not 1 <= len(key.removesuffix(AGAIN)) <= LONGEST_KEY
+        or not is_text(key)
+    ):
+        shown = repr(key)[:100]
+        raise InvalidInput(
+            f"key must be a text of 1 to {LONGEST_KEY} characters, got {shown}: nothing was changed."
+        )
+    return key
+
+
+def key_of_trial(mark: str, number: int | str) -> str:
+    """The key of a result that comes from another study, or from a file, by the mark of that.
+
+    Examples
+    --------
+    >>> key_of_trial("screen-93a1e6bc", 7)
+    'screen-93a1e6bc, trial 7'
+    """
+    return f"{mark[-LONGEST_MARK:]}, trial {number}"

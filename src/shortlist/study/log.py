@@ -1,0 +1,567 @@
+"""The log of a study: every change of it, in step with the model and with the storage.
+
+Every change is one transaction, made on top of what others have done. Whatever an exception cuts
+short is not mended in memory: ledger and model are made again from what the storage has.
+"""
+
+from __future__ import annotations
+
+import gc
+import getpass
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
+from typing import Literal, NamedTuple, TypeVar
+
+from shortlist.arrays import NO_ARM
+from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.follow import Steps
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
+from shortlist.printable import on_one_line
+from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
+from shortlist.study.definition import Definition
+from shortlist.study.insight.audit import Audit
+from shortlist.study.ledger import Kind, Ledger, Source, key_of_trial
+from shortlist.study.model import Ahead, Model, machine
+from shortlist.study.trial import Cause, Origin, State, Trial
+
+LOGGER = logging.getLogger(__name__)
+IfTold = Literal["raise", "ignore", "same"]
+Result = TypeVar("Result")
+
+
+class Told(NamedTuple):
+    """Results that were told: all their trials, and which of them were not told before."""
+
+    trials: list[Trial]
+    new: list[Trial]
+
+
+class Log:
+    """What a study has asked and been told, the same for all who share its storage.
+
+    ``at_stop`` is called at every stop, before anything later is processed; ``at_begin`` before all
+    results are processed from the first, when no stop has been met yet.
+    """
+
+    def __init__(
+        self,
+        bound: AlgorithmOnProblem,
+        definition: Definition,
+        storage: Storage,
+        at_stop: Callable[[], None],
+        at_begin: Callable[[], None],
+    ) -> None:
+        self._bound, self._definition, self.storage = bound, definition, storage
+        self._at_stop, self._at_begin = at_stop, at_begin
+        self._lock = threading.RLock()
+        self._is_changing = False
+        self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
+        self._leases: Mapping[str, float] = {}  # of runs, as they were last read
+        self._forget()
+        self._agreed = 0
+        _LOGS.add(self)
+
+    def _forget(self) -> None:
+        """Begin with nothing: the next change takes in what is stored."""
+        # How many changes ledger, model and storage agree on. If it is another number than the
+        # ledger counts, a change was cut short.
+        self._agreed = -1
+        seed = self._definition.choices["seed"]
+        self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
+        self._model: Model | None = None  # made when it is needed
+        # Whether the means are not linear; an attribute, since nothing may be called after a change.
+        self.is_rejected = False
+        self.set_aside = self._ledger.set_aside  # an attribute for the same reason
+        self._at_begin()
+
+    @property
+    def now(self) -> float:
+        """Seconds since 1970, by the clock that all who share the storage go by."""
+        return time.time() + self._ahead
+
+    @property
+    def bound(self) -> AlgorithmOnProblem:
+        """The algorithm on its problem, with σ if it was to be estimated and has been."""
+        self._mend()
+        return self._bound if self._model is None else self._model.bound
+
+    @property
+    def ledger(self) -> Ledger:
+        """The trials."""
+        self._mend()
+        return self._ledger
+
+    @property
+    def model(self) -> Model:
+        """What the algorithm makes of their results."""
+        self._mend()
+        return self._model or self._begin_model()
+
+    @property
+    def audit(self) -> Audit:
+        """Whether the results contradict means that are linear in the features."""
+        self._mend()
+        if self._model is None:
+            self._begin_model()
+        return self._audit
+
+    @property
+    def stopped(self) -> bool:
+        """Whether there is an answer, and nothing left to test of what it assumes."""
+        return self.model.stopped and not self._audit.is_running and not self.is_rejected
+
+    @property
+    def lease(self) -> float | None:
+        """Seconds after which a trial may be asked for again."""
+        lease: float | None = self._definition.choices["lease"]
+        return lease
+
+    def _mend(self) -> None:
+        """Read all of it again where a change was cut short."""
+        if self._agreed != self._ledger.changes and not self._is_changing:
+            self.refresh()
+
+    def _begin_model(self) -> Model:
+        with self._lock:
+            self._audit = Audit(self._definition.audit)
+            model = self._model = Model(self._bound, self._definition.choices["seed"])
+            model.take(Steps.supposing([]), self._stop)
+            return model
+
+    def _take_news(self) -> None:
+        """Let model and audit see what is new; from the first result on where one was corrected."""
+        steps = self._ledger.settle()
+        if self._ledger.is_rewritten:
+            self._at_begin()
+            self._begin_model()
+            steps = self._ledger.all_steps()
+            self._ledger.is_rewritten = False
+        model = self._model or self._begin_model()
+        model.take(steps, self._stop)
+        if model.verifies:
+            self._audit.end()
+            self.is_rejected = False
+        elif len(self._ledger.taken) >= self._audit.due:
+            self._audit.follow(model, self._ledger.trials, self._ledger.taken)
+            self.is_rejected = self._audit.rejection is not None
+
+    def _stop(self) -> None:
+        self._audit.open(self.model, self._ledger.taken)
+        self._at_stop()
+
+    def _checkpoint(self) -> Checkpoint:
+        """How far the study is; without digests of the model where nobody else reads them."""
+        changes, fingerprint = self._ledger.changes, self._ledger.fingerprint
+        if self.storage.where is None:
+            return Checkpoint(changes, fingerprint, "", "", "")
+        state = "stopped" if self.stopped else "running"
+        return Checkpoint(changes, fingerprint, self.model.digest(), machine(), state)
+
+    def change(self, act: Callable[[Transaction], Result], *, writing: bool = True) -> Result:
+        """Do ``act`` in one transaction, begun with what others have done since the last.
+
+        It is done wholly or not at all: until ``_agreed`` says so at the end, in one assignment, it
+        has not been made here, and whoever looks next reads again what the storage has.
+        """
+        with self._lock:
+            if self._agreed != self._ledger.changes:
+                self._forget()
+            self._is_changing = True
+            try:
+                with self.storage.transaction(writing=writing) as transaction:
+                    self._ahead = transaction.now - time.time()
+                    self._catch_up(transaction)
+                    ledger = self._ledger
+                    before, events = ledger.changes, len(ledger.events)
+                    ledger.written.clear()
+                    result = act(transaction)
+                    if ledger.has_news:
+                        self._take_news()
+                    if ledger.changes > before:
+                        trials = [ledger.trials[number] for number in ledger.written]
+                        opened = [trial.row for trial in trials if trial.opened > before]
+                        altered = [trial.row for trial in trials if trial.opened <= before]
+                        new = ledger.events[events:]
+                        transaction.commit(Change(opened, altered, new, self._checkpoint()))
+                self._agreed = ledger.changes
+            finally:
+                self._is_changing = False
+        return result
+
+    def _catch_up(self, transaction: Transaction) -> None:
+        """Take in what others have done."""
+        stored = transaction.checkpoint
+        if stored.changes < self._ledger.changes:  # the storage was put back to an earlier copy
+            self._forget()
+        ledger = self._ledger
+        if stored.changes > ledger.changes:
+            # A million new trials are not garbage; the collector would scan them over and over.
+            collects = gc.isenabled()
+            gc.disable()
+            try:
+                pending = [trial.number for trial in ledger.pending]
+                known = Known(ledger.changes, len(ledger.trials), pending)
+                ledger.take_over(*transaction.news(known), stored.changes)
+            finally:
+                if collects:
+                    gc.enable()
+        if ledger.fingerprint != stored.fingerprint:
+            self._agreed = -1  # what was read before may have been altered too
+            raise DamagedStorage(
+                f"{self.storage.where}: the stored trials do not have the fingerprint that they "
+                "had when they were written. They were altered; restore them from a copy."
+            )
+        if ledger.has_news:
+            self._take_news()
+            own = self._checkpoint()
+            if own.machine == stored.machine and own.posterior != stored.posterior:
+                raise DamagedStorage(
+                    f"{self.storage.where}: the stored results give different means than when "
+                    "they were written. They were altered; restore them from a copy."
+                )
+        self._agreed = ledger.changes
+
+    def after_fork(self) -> None:
+        """Begin anew in a forked process: a thread that is not there may have been at work."""
+        self._lock = threading.RLock()
+        self._is_changing, self._agreed = False, -1
+
+    # Asking
+
+    def ask(
+        self, count: int, *, in_turn: bool, run: str | None, key: str | None = None
+    ) -> list[Trial] | None:
+        """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
+
+        A budget, an audit or arms set aside may allow fewer than were asked for, or none. With a key
+        that was used before, the trials that were asked for with it.
+        """
+
+        def act(transaction: Transaction) -> list[Trial] | None:
+            model, ledger = self.model, self._ledger
+            me = worker() if key is None else f"key {key}"
+            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+                return asked
+            if self.is_rejected or (model.stopped and not self._audit.is_running):
+                return None
+            now, lease = transaction.now, self.lease
+            expires = None if lease is None else now + lease
+            free = self._unattended(transaction)[:count] if ledger.unsettled else []
+            again = [ledger.renew(trial, me, run, expires, now, worker()) for trial in free]
+            new = [
+                ledger.open(arm, cause, now, me, run, expires, in_turn)
+                for arm, cause in self._wanted(count - len(again))
+            ]
+            if LOGGER.isEnabledFor(logging.DEBUG):
+                for trial in again + new:
+                    LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
+            return again + new
+
+        return self.change(act)
+
+    def _unattended(self, transaction: Transaction) -> list[Trial]:
+        """The pending trials that nobody works on any more."""
+        now, wanted = transaction.now, self._ledger.pending
+        if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
+            wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
+        # A lease that was read before may have been renewed since, and is never made shorter.
+        if any(t.run is not None and self._leases.get(t.run, 0.0) <= now for t in wanted):
+            self._leases = transaction.leases()
+        return [trial for trial in wanted if self.is_free(trial, now)]
+
+    def is_free(self, trial: Trial, now: float) -> bool:
+        """Whether nobody works on a pending trial any more, as far as leases are known here."""
+        if trial.expires_at is not None and trial.expires_at <= now:
+            return True
+        return trial.run is not None and self._leases.get(trial.run, 0.0) <= now
+
+    def _wanted(self, count: int) -> Iterator[tuple[int, Cause]]:
+        """The arms to evaluate next; each must be opened before the one after it is asked for."""
+        model, ledger = self.model, self._ledger
+        if self._audit.due == 0:
+            for arm in self._audit.missing(ledger.trials)[:count]:
+                yield arm, Cause("audit")
+                count -= 1
+        if model.stopped:
+            return
+        # Those under way are counted as told.
+        made = len(ledger.taken) + len(ledger.unsettled)
+        count = int(min(count, self._bound.engine.setup.aim.room(made)))
+        ahead: Ahead | None = None
+        aside = ledger.set_aside
+        for _ in range(count):
+            if model.initialized and not ledger.unsettled and not ledger.seconds:
+                decision = model.decision
+                if (
+                    decision is not None
+                    and not decision.stop
+                    and not (aside and (decision.arm in aside or decision.queued in aside))
+                ):
+                    yield decision.arm, Cause.of(decision)
+                    continue
+            if ahead is None:
+                ahead = Ahead(model, [trial.arm for trial in ledger.unsettled.values()])
+            found = self._next(ahead)
+            if found is None:
+                return
+            yield found
+            ahead.suppose(found[0])
+
+    def _next(self, ahead: Ahead) -> tuple[int, Cause] | None:
+        """The next arm, as if those under way had come out at their means.
+
+        None where all arms that are wanted now are set aside.
+        """
+        aside = self._ledger.set_aside
+        if not self.model.initialized:
+            initial = ahead.initial(aside)
+            return None if initial is None else (initial, Cause("initial"))
+        if self._ledger.seconds:
+            # Even if it was set aside after its round: until it is asked for no new round begins.
+            cause = self._ledger.seconds[0]
+            return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
+        decision = ahead.decide(aside)
+        return None if decision is None else (decision.arm, Cause.of(decision))
+
+    # Telling
+
+    def tell(
+        self,
+        results: Sequence[tuple[Trial | int, float]] = (),
+        unasked: Sequence[tuple[int, float, str | None]] = (),
+        *,
+        if_told: IfTold = "raise",
+    ) -> Told:
+        """Results of trials, and unrequested results by arm, all or none.
+
+        A trial that was told before is left alone with ``"ignore"``, and with ``"same"`` if it was
+        told this value. An unrequested result with a key that was told before is left alone.
+        """
+
+        def act(transaction: Transaction) -> Told:
+            ledger, now = self._ledger, transaction.now
+            found: dict[int, Trial] = {}
+            values: dict[int, float] = {}
+            for given, value in results:
+                trial = ledger.find(given)
+                if trial.number in found:
+                    raise InvalidInput("a trial is told twice in one call: nothing was told.")
+                found[trial.number] = trial
+                is_same = if_told == "same" and trial.was_told(value)
+                if trial.state != "told" or not (is_same or if_told == "ignore"):
+                    values[trial.number] = value
+            new = [self.close(found[n], "told", now, value=value) for n, value in values.items()]
+            found |= {trial.number: trial for trial in new}
+            trials = list(found.values())
+            for arm, value, key in unasked:
+                known = self._told_before(arm, value, key)
+                if known is None:
+                    opened = self._open(arm, "unasked", now, key)
+                    known = self.close(opened, "told", now, value=value)
+                    new.append(known)
+                trials.append(known)
+            return Told(trials, new)
+
+        return self.change(act)
+
+    def _told_before(self, arm: int, value: float, key: str | None) -> Trial | None:
+        """The trial of an unrequested result that was told before with the same key."""
+        known = None if key is None else self._ledger.keyed.get(key)
+        if known is None or (known.arm == arm and known.was_told(value)):
+            return known
+        right = f"study.correct({known.number}, {value!r}, reason=…)"
+        raise TrialClosed(
+            f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
+            f"{known.name!r}), but now comes with {value!r} for arm "
+            f"{self._definition.names[arm]!r}: nothing was told. Give a new result a key of its "
+            f"own; {right} corrects a wrong one."
+        )
+
+    def _open(
+        self, arm: int, origin: Origin, now: float, key: str | None, others: tuple[str, ...] = ()
+    ) -> Trial:
+        """A trial that is closed in the same transaction."""
+        return self._ledger.open(arm, Cause(origin), now, worker(), key=key, other_keys=others)
+
+    def carry(
+        self, trials: Sequence[Trial], taken: Sequence[Trial], source: Source, own_mark: str
+    ) -> list[Trial]:
+        """Copy the trials of another study, all or none, each once; returns those told, in order.
+
+        In a study without trials every copy keeps its number: what has no result is then copied as
+        cancelled. ``taken`` are those of the ``trials`` that were processed, in that order.
+        ``own_mark`` is this study's.
+        """
+        arms = {name: arm for arm, name in enumerate(self._definition.names)}
+        processed = {trial.number for trial in taken}
+        ended = [t for t in trials if t.state == "failed" or t.number in processed]
+        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if t.name in arms]
+
+        def act(transaction: Transaction) -> list[Trial]:
+            ledger, now = self._ledger, transaction.now
+            keeps_numbers, before = not ledger.trials, ledger.changes
+            known, same = ledger.copies_of(ended, source.mark, own_mark)
+            copies = same | known
+            opened: dict[int, Trial] = {}
+            for trial in copied:
+                is_told, failed = trial.number in processed, trial.state == "failed"
+                key = key_of_trial(source.mark, trial.number) if is_told or failed else None
+                if trial.number in copies or (key is None and not keeps_numbers):
+                    continue
+                others = trial.keys if key else ()
+                copy = self._open(arms[trial.name], "carried", now, key, others)
+                if failed:
+                    self.close(copy, "failed", now, reason=trial.reason)
+                elif is_told:
+                    opened[trial.number] = copy
+                else:
+                    words = f"{trial.state} in {source.name!r} when its results were carried over"
+                    self.close(copy, "cancelled", now, reason=words)
+            for trial in taken:
+                if trial.number in opened:
+                    copy = opened[trial.number]
+                    copies[trial.number] = self.close(copy, "told", now, value=trial.value)
+            noted_before = on_one_line(source.mark) in [each.mark for each in ledger.sources]
+            # Also if nothing was copied: trials that are open there must have other seeds here.
+            if ledger.changes > before or not noted_before:
+                ledger.note_source(source, own_mark, now, worker())
+            return [copies[trial.number] for trial in taken]
+
+        return self.change(act)
+
+    def close(
+        self,
+        trial: Trial,
+        state: State,
+        now: float,
+        *,
+        value: float | None = None,
+        reason: str | None = None,
+    ) -> Trial:
+        """End a pending trial, within a change; returns it as it is then."""
+        closed = self._ledger.close(trial, state, value, at=now, reason=reason)
+        if state == "failed":
+            LOGGER.warning("trial %d (%s) failed: %s", trial.number, trial.name, reason)
+        elif LOGGER.isEnabledFor(logging.DEBUG):
+            words = "" if value is None else f": {value!r}"
+            LOGGER.debug("trial %d (%s) %s%s", trial.number, trial.name, state, words)
+        return closed
+
+    def end(
+        self,
+        trials: Sequence[Trial | int],
+        state: State,
+        reason: str | None,
+        *,
+        again: bool = False,
+    ) -> tuple[list[Trial], list[Trial]]:
+        """End pending trials without a result, all or none: those that end now, and the others.
+
+        The others ended so before, which is an error unless it may be done ``again``.
+        """
+
+        def act(transaction: Transaction) -> tuple[list[Trial], list[Trial]]:
+            found = {trial.number: trial for trial in map(self._ledger.find, trials)}.values()
+            before = [trial for trial in found if again and trial.state == state]
+            others = [trial for trial in found if trial not in before]
+            # Those that cannot be ended come first: then nothing has been changed yet.
+            others.sort(key=lambda trial: trial.state == "pending")
+            now = transaction.now
+            ended = [self.close(trial, state, now, reason=reason) for trial in others]
+            return ended, before
+
+        return self.change(act)
+
+    def give_up(self, trials: Sequence[Trial], *, cancel: bool) -> None:
+        """Cancel those that are pending, or give them back, to be asked for again at once."""
+
+        def act(transaction: Transaction) -> None:
+            now = transaction.now
+            for trial in map(self._ledger.find, trials):
+                if trial.state == "pending" and cancel:
+                    self.close(trial, "cancelled", now)
+                elif trial.state == "pending":
+                    self._ledger.renew(trial, trial.worker, None, now, now, worker())
+
+        self.change(act)
+
+    def resume(self, how: Kind) -> None:
+        """Take a stop back, or go on by verifying the answer."""
+        self.change(lambda change: self._ledger.resume(how, change.now, worker()))
+
+    def correct(
+        self, trial: Trial | int, value: float, reason: str, arm: int | None = None
+    ) -> Trial:
+        """Put a told result right, and take all results in again; nothing if it is right already."""
+
+        def act(transaction: Transaction) -> Trial:
+            found = self._ledger.find(trial)
+            if arm is not None and found.arm != arm:
+                told = [t.number for t in self._ledger.trials if t.arm == arm and t.state == "told"]
+                raise InvalidInput(
+                    f"trial {found.number} is of {found.name!r}, not of "
+                    f"{self._definition.names[arm]!r}: nothing was changed. "
+                    + (
+                        f"That arm has the results of trials {', '.join(map(str, told))}."
+                        if told
+                        else "That arm has no result."
+                    )
+                )
+            if found.state != "told":
+                raise TrialClosed(
+                    f"trial {found.number} ({found.name!r}) is {found.state}: only a told result can "
+                    "be corrected. "
+                    + (
+                        "Tell it."
+                        if found.state == "pending"
+                        else "A result without a trial is told by its arm: "
+                        "study.tell(arm=…, value=…)."
+                    )
+                )
+            if found.value == value:
+                return found
+            corrected = self._ledger.correct(found, value, reason, transaction.now, worker())
+            words = "trial %d (%s) corrected from %r to %r: %s"
+            LOGGER.info(words, found.number, found.name, found.value, value, reason)
+            return corrected
+
+        return self.change(act)
+
+    def refresh(self) -> None:
+        """Read what others have done."""
+        self.change(lambda transaction: None, writing=False)
+
+
+def begun(definition: Definition) -> Checkpoint:
+    """The checkpoint of a study that was begun just now."""
+    empty = Ledger(definition.names, definition.choices["seed"], definition.digest)
+    return Checkpoint(0, empty.fingerprint, "", "", "running")
+
+
+@cache
+def worker() -> str:
+    """The user and the machine, for people to read."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = "somebody"
+    # A name that is not UTF-8 could neither be stored nor printed.
+    return f"{user}@{socket.gethostname()}".encode(errors="replace").decode()
+
+
+_LOGS: weakref.WeakSet[Log] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for log in list(_LOGS):
+        log.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

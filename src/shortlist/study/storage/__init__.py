@@ -1,1 +1,0 @@
-"""Where a study is kept: SQLite in a file, or PostgreSQL."""
