@@ -24,7 +24,7 @@ from memory import peak
 from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.numerics import blockwise
-from shortlist.posterior.posterior import in_own_units, reduce_to_rank
+from shortlist.posterior.posterior import reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
@@ -205,26 +205,22 @@ def test_twins_among_many_are_refused(many: np.ndarray) -> None:
     assert finding.words.startswith("2 arms have the same features as another")
 
 
-@pytest.mark.parametrize("kind", ["generic", "skewed", "deficient", "nearly deficient", "wide"])
+@pytest.mark.parametrize("kind", ["generic", "skewed", "deficient", "wide"])
 def test_the_rank_is_that_of_a_whole_decomposition(kind: str) -> None:
     x = normal(9000, 12)
     if kind == "skewed":
         x *= 10.0 ** -np.arange(12)
     if kind == "deficient":
         x[:, 5] = x[:, 2] - 3.0 * x[:, 7]
-    if kind == "nearly deficient":
-        x[:, 5] = x[:, 2] + 1e-10 * x[:, 5]
     if kind == "wide":
         x = normal(7, 12)
     values = np.linalg.svd(x, compute_uv=False)
     rank = int(np.sum(values > values[0] * max(x.shape) * np.finfo(float).eps))
     reduced = reduce_to_rank(x)
     assert reduced.shape[1] == rank
-    if kind == "nearly deficient":  # too many digits would be lost: the basis is another
-        assert np.abs(reduced.T @ reduced - np.eye(rank)).max() < 1e-12
-        kept = in_own_units(x)
-        assert kept is not None
-        reduced = kept[0]
+    if kind == "skewed":  # too many digits would be lost: the columns are brought to the same size
+        assert (reduced**2).mean(axis=0) == pytest.approx(np.ones(12))
+        return
     assert np.shares_memory(reduced, x) == (rank == 12)
     some = slice(0, 200)
     scale = np.abs(x[some] @ x[some].T).max()

@@ -13,7 +13,7 @@ import pytest
 import shortlist
 from shortlist import GIFA, MisLid, Study, errors
 from shortlist.numerics.blockwise import even
-from shortlist.posterior.posterior import LEAST_SHARE, Posterior, in_own_units, reduce_to_rank
+from shortlist.posterior.posterior import LEAST_SHARE, Posterior, fits_own_units, reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules.initialization import span
 
@@ -96,28 +96,31 @@ def test_the_rank_is_that_of_scaled_columns(ratio: float) -> None:
 def test_well_scaled_features_stay_as_they_are() -> None:
     x = np.random.default_rng(2).standard_normal((20, 4))
     assert np.shares_memory(reduce_to_rank(x), x)
-    uneven = x * np.array([1.0, 1e3, 1e-4, 1e7])
+    uneven = x * np.array([1.0, 1e2, 1e-1, 1e3])
     assert np.shares_memory(reduce_to_rank(uneven), uneven)
+    np.testing.assert_allclose(reduce_to_rank(x * np.array([1.0, 1e3, 1e-4, 1e7])), even(x))
     redundant = np.column_stack([np.eye(4)[np.arange(20) % 4], np.ones(20), 1e3 * x[:, 0]])
-    # As it was before columns were scaled to decide the rank: stored studies rely on it.
     right = np.linalg.svd(np.linalg.qr(redundant, mode="r"))[2]
     assert np.array_equal(reduce_to_rank(redundant), redundant @ right[:5].T)
 
 
-def test_nearly_redundant_columns_become_orthonormal() -> None:
-    rng = np.random.default_rng(3)
-    x = rng.standard_normal((20, 3))
-    x[:, 2] = x[:, 0] + 1e-9 * x[:, 2]
-    reduced = reduce_to_rank(x)
-    np.testing.assert_allclose(reduced.T @ reduced, np.eye(3), atol=1e-12)
+def with_a_nearly_redundant_column(apart: float) -> np.ndarray:
+    x = np.random.default_rng(3).standard_normal((20, 3))
+    x[:, 2] = x[:, 0] + apart * x[:, 2]
+    return x
+
+
+def test_nearly_redundant_columns_are_refused() -> None:
+    assert reduce_to_rank(with_a_nearly_redundant_column(1e-5)).shape == (20, 3)
+    with pytest.raises(errors.InvalidFeatures, match=r"condition number .*e\+09"):
+        reduce_to_rank(with_a_nearly_redundant_column(1e-9))
 
 
 def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
     x = features_of_size_one()
-    uneven = x * np.array([1.0, 1e-3, 1e4])
-    kept = in_own_units(uneven)
-    assert kept is not None
-    assert np.shares_memory(kept[0], uneven)
+    uneven = x * np.array([1.0, 1e-2, 1e2])
+    assert fits_own_units(uneven)
+    assert np.shares_memory(Problem.of(uneven, 2, sigma=1.0).in_own_units, uneven)
     for units in ((1.0, 1e-9, 1e9), (1e-200, 1.0, 1.0)):
         problem = Problem.of(x * np.array(units), 2, sigma=1.0, S=1.0)
         for threshold in ("determinant", "frequentist"):
@@ -369,6 +372,11 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         make([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]]),
         "leave the arm out, or bring its features to the size of the others'",
         [make([[1e20, 1e20], [1e20, 0.0], [0.0, 1e20]])],
+    ),
+    (
+        make(with_a_nearly_redundant_column(1e-9)),
+        "Leave out a column that others nearly determine",
+        [make(with_a_nearly_redundant_column(1e-9)[:, :2])],
     ),
     (
         lambda: GIFA(stopping="lucb_lagged", elimination=True),

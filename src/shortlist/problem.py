@@ -26,7 +26,6 @@ from shortlist.noise.noise import checked_number
 from shortlist.numerics.blockwise import (
     WHOLE,
     blocks,
-    even,
     exponents,
     first_like,
     gram,
@@ -34,7 +33,7 @@ from shortlist.numerics.blockwise import (
     orthonormal_basis,
     squared_norms,
 )
-from shortlist.posterior.posterior import LOST, in_own_units, reduce_to_rank
+from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
@@ -163,35 +162,24 @@ class Problem:
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
         """The features in a basis of their row space, whatever the units of their columns."""
-        if self._own_units is not None and self._own_units[1] < LOST:
-            return self._own_units[0]
         return reduce_to_rank(self.features)
 
     @cached_property
-    def _own_units(self) -> tuple[NDArray[np.float64], float] | None:
-        return in_own_units(self.features)
-
-    @property
     def keeps_units(self) -> bool:
         """Whether the features can be used in the units that they came in."""
-        return self._own_units is not None
+        return fits_own_units(self.features)
 
-    @cached_property
-    def isometric(self) -> NDArray[np.float64]:
-        """The features in a basis that keeps ‖θ‖, for what uses S or a regularisation."""
-        if self._own_units is None:
+    @property
+    def in_own_units(self) -> NDArray[np.float64]:
+        """The reduced features, for what uses S or a regularisation, which depend on ‖θ‖."""
+        if not self.keeps_units:
             raise InvalidFeatures(
                 "thresholds that use S, and regularization, depend on the units of the features, "
                 "but these columns differ too much in size for that: divide each column by its "
                 "largest absolute value and give S in these units, or use "
                 "threshold='self_normalized' without a regularization."
             )
-        return self._own_units[0]
-
-    @cached_property
-    def scaled(self) -> NDArray[np.float64]:
-        """The features with columns brought to the same size, in a basis of their row space."""
-        return reduce_to_rank(even(self.features))
+        return self.reduced
 
     @cached_property
     def orthonormal(self) -> NDArray[np.float64]:

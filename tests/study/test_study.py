@@ -412,7 +412,7 @@ def test_of_a_long_reason_the_ends_are_kept() -> None:
 # What algorithms are given and compiled code writes into, for those who write one themselves.
 OF_ALGORITHMS = {
     *("model", "round", "bound", "state"),
-    *("reduced", "isometric", "scaled", "orthonormal", "relative_noise"),
+    *("reduced", "in_own_units", "orthonormal", "relative_noise"),
     *("spanning", "spanning_orthonormal"),
 }
 

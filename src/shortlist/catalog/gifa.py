@@ -18,7 +18,8 @@ from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.memory import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.numerics.blockwise import squared_norms
+from shortlist.numerics.blockwise import condition, squared_norms
+from shortlist.posterior.posterior import nearly_redundant
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
@@ -275,18 +276,14 @@ class GIFA(Algorithm):
         elif "pilot" in chosen.rule.traits and not (choosing and problem.is_even):
             features = problem.orthonormal
         else:
-            features = problem.isometric if regularization > 0.0 else problem.reduced
+            features = problem.in_own_units if regularization > 0.0 else problem.reduced
+        if not (self.classical or problem.keeps_units):
+            longest = float(np.sqrt((squared_norms(features) / noise).max()))
         initial = self._initial(problem, chosen, features)
         weakest = weakest_direction(in_units(features, noise), initial)
-        # Where some direction is too short to be told from none, the columns are scaled to the same
-        # size, or made orthonormal: without a regularisation, means and widths are the same.
-        for basis in ("scaled", "orthonormal"):
-            if weakest == 0.0 and len(initial) and regularization == 0.0 and not self.classical:
-                features = getattr(problem, basis)
-                initial = self._initial(problem, chosen, features)
-                weakest = weakest_direction(in_units(features, noise), initial)
-                longest = float(np.sqrt((squared_norms(features) / noise).max()))
         if weakest == 0.0 and len(initial) and regularization == 0.0:
+            if (noise == 1.0).all():
+                raise nearly_redundant(condition(features[initial]))
             raise InvalidSetting(
                 "the σ of the arms differ too much (the smallest is "
                 f"{float(np.sqrt(noise.min())):.2g} times the largest) for their results to be "

@@ -72,7 +72,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     panels = panels_for(ax, size, heights)[1][: len(heights)]  # of those given, the first
     if look is None:
         return say(panels[0], nothing_yet(study))
-    near = _nearest(look)
+    near = _arms_with_bands(look)
     arms = list(dict.fromkeys([*most_contested(look), *near]))
     whose = "the shortlist (★)"
     if study.problem.m > len(near) - 1:
@@ -105,7 +105,7 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
     return f"{words}. " if late == after else f"{words}, {after - late:,} of them test linearity. "
 
 
-def _nearest(look: Look) -> list[int]:
+def _arms_with_bands(look: Look) -> list[int]:
     """The boundary pair and the candidates of worst mean, up to ``BANDS`` arms."""
     from shortlist.study.answer import best_first
 

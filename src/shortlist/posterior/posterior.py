@@ -20,7 +20,9 @@ from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
 from shortlist.posterior.pilot import information_since_pilot, set_aside
 from shortlist.posterior.state import LEAST_SHARE, ROWS, STEEPEST, WHOLE, KeptRows, State
 
-LOST = 1e7  # condition number: from here on, its square leaves too few digits
+# Condition numbers: with more, columns are brought to the same size; with still more after that, the
+# square leaves too few digits.
+UNEVEN, WORST = 1e5, 1e6
 LARGEST = 500  # powers of two: the squares of larger numbers are out of range
 BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
 UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
@@ -30,10 +32,9 @@ def reduce_to_rank(features: Reals) -> Reals:
     """The features in a basis of their row space: K × rank.
 
     The basis is orthonormal, so that inner products are unchanged, and features of full column rank
-    are returned as they are, in the same memory. Where numbers of this precision cannot do that (see
-    ``in_own_units``), the columns are brought to the same size first; where that is not enough, the
-    columns of the result are orthonormal. Every mean and variance is the same in any basis. The rank is
-    always that of columns brought to the same size.
+    are returned as they are, in the same memory. Where the columns differ too much in size for that
+    (see ``fits_own_units``), they are brought to the same size first: every mean and variance is the
+    same in any basis.
 
     Examples
     --------
@@ -42,50 +43,52 @@ def reduce_to_rank(features: Reals) -> Reals:
     >>> reduce_to_rank(np.array([[1.0, 0.0], [1.0, 1e-20], [0.0, 1e-20]])).shape
     (3, 2)
     """
-    kept = in_own_units(features)
-    if kept is None:
-        features = even(features)
-        kept = in_own_units(features)
-    if kept is not None and kept[1] < LOST:
-        return kept[0]
-    table, right = even(features), _row_space(features)
-    if len(right) < features.shape[1]:
-        _check_kept(table, right)
-        table = table @ right.T
-    return np.ascontiguousarray(np.linalg.qr(table)[0])
+    table = features if fits_own_units(features) else even(features)
+    table = unlocked(np.ascontiguousarray(table, dtype=np.float64))
+    if gram(table) is not None:
+        return table
+    values, right = _singular(triangle_of(table), features.shape)
+    if values[0] > WORST * values[-1]:
+        raise nearly_redundant(float(values[0] / values[-1]))
+    if len(right) == features.shape[1]:
+        return table
+    _check_kept(table, right)
+    return np.ascontiguousarray(table @ right.T)
 
 
-def in_own_units(features: Reals) -> tuple[Reals, float] | None:
-    """The features in an orthonormal basis of their row space, and how uneven they are in it.
+def fits_own_units(features: Reals) -> bool:
+    """Whether the columns can be used as they are: none is lost beside a larger one.
 
-    Inner products and ‖θ‖ are unchanged. None where numbers of this precision cannot do it: a column
-    would be lost beside a larger one, or its squares are out of range. With full column rank the
-    features are as uneven as their condition number says once the columns have the same size, for
-    the size of a column does no harm then; else as that of their singular values does.
+    Examples
+    --------
+    >>> fits_own_units(np.diag([1.0, 1e3])), fits_own_units(np.diag([1.0, 1e9]))
+    (True, False)
     """
-    same = unlocked(np.ascontiguousarray(features, dtype=np.float64))
     if gram(features) is not None:
-        return same, 1.0
-    if np.abs(exponents(features)).max() > LARGEST:
-        return None
+        return True
+    powers = exponents(features)
+    if np.abs(powers).max() > LARGEST:
+        return False
     # A Gram matrix would square the condition number; R has the singular values of the features.
-    _, values, right = np.linalg.svd(triangle_of(features), full_matrices=False)
-    tolerance = values[0] * max(features.shape) * np.finfo(float).eps
-    rank = int(np.sum(values > tolerance))
-    if rank != len(_row_space(features)):
-        return None
-    if rank == features.shape[1]:
-        return same, condition(features)
-    _check_kept(features, right[:rank])
-    return np.ascontiguousarray(features @ right[:rank].T), float(values[0] / values[rank - 1])
+    values, _ = _singular(triangle_of(features), features.shape)
+    scaled, _ = _singular(triangle_of(features, powers), features.shape)
+    return len(values) == len(scaled) and bool(values[0] <= UNEVEN * values[-1])
 
 
-def _row_space(features: Reals) -> Reals:
-    """An orthonormal basis of the row space, a row each, once the columns have like sizes."""
-    _, values, right = np.linalg.svd(
-        triangle_of(features, exponents(features)), full_matrices=False
+def _singular(triangle: Reals, shape: tuple[int, ...]) -> tuple[Reals, Reals]:
+    """The singular values that exceed rounding errors, and a basis of the row space, a row each."""
+    _, values, right = np.linalg.svd(triangle, full_matrices=False)
+    rank = int(np.sum(values > values[0] * max(shape) * np.finfo(float).eps))
+    return values[:rank], right[:rank]
+
+
+def nearly_redundant(condition: float) -> InvalidFeatures:
+    """What to raise where columns nearly determine each other."""
+    return InvalidFeatures(
+        f"some columns of the features are nearly combinations of others (condition number "
+        f"{condition:.2g}, once all have the same size; at most {WORST:g} can be used): too few "
+        "digits would be left of their differences. Leave out a column that others nearly determine."
     )
-    return right[values > values[0] * max(features.shape) * np.finfo(float).eps]
 
 
 def _check_kept(table: Reals, right: Reals) -> None:

@@ -90,7 +90,7 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
             "tolerance, the bracket's relative width, must lie between 1e-7 and 1, got "
             f"{tolerance}."
         )
-    _ = truth.theta  # raises where the means are not linear in the features
+    truth.check_linear()
     information = math.nan
     try:
         best, others = np.split(truth.order, [truth.problem.m])

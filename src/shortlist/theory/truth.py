@@ -92,7 +92,13 @@ class Truth:
     @cached_property
     def theta(self) -> NDArray[np.float64]:
         """The shortest θ with μ = Xθ, in a basis that keeps its norm; raises if there is none."""
-        features = self.problem.isometric
+        return self._fit(self.problem.in_own_units)
+
+    def check_linear(self) -> None:
+        """Raise if the means are not linear in the features."""
+        self._fit(self.problem.reduced)
+
+    def _fit(self, features: NDArray[np.float64]) -> NDArray[np.float64]:
         theta = np.linalg.lstsq(features, self.means, rcond=None)[0]
         residual = float(np.abs(features @ theta - self.means).max())
         largest = float(np.abs(self.means).max())

@@ -182,7 +182,7 @@ def looks(monkeypatch):
     def look(self, model, sample, evaluations):
         seen.append((int(sample.counts.sum()), evaluations))
 
-    monkeypatch.setattr(Audit, "_look", look)
+    monkeypatch.setattr(Audit, "_test", look)
     return seen
 
 

@@ -102,12 +102,11 @@ def test_scaling() -> None:
     assert units.level == "note"  # the size of a column costs no digits
 
 
-def test_nearly_redundant_columns_are_ill_conditioned() -> None:
+def test_nearly_redundant_columns_are_refused() -> None:
     x = healthy()
     twin = x[:, 1] + 1e-8 * np.random.default_rng(1).normal(size=len(x))
-    lost = of_features(np.column_stack([x, twin]))["scaling"]
-    assert lost.level == "warning"
-    assert "digits" in lost.meaning
+    with pytest.raises(shortlist.errors.InvalidFeatures, match="condition number"):
+        of_features(np.column_stack([x, twin]))
 
 
 def test_an_outlying_arm() -> None:

@@ -34,12 +34,12 @@ SHARE = 10  # audits are a tenth of the evaluations so far, if that is more
 FIRST_PROBE = 100  # results; from then on half of an audit is made before the stop, in parts
 REPEATS, DISTINCT = 4, 100  # evaluations of an arm, where an audit is large; arms at most
 CONTENDERS = 4  # a fourth of an audit's arms; the rest are spread over the features
-FIRST_LOOK, NEXT_LOOK = 10, 1.25  # results, and by how much they grow from one look to the next
+FIRST_TEST, GROWTH = 10, 1.25  # results, and by how much they grow from one test to the next
 CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where there are more
 PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
 NEVER = sys.maxsize
-ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
+AVERAGE_ERROR = 1e-11  # of the largest mean: what averages and predictions may be off by
 
 
 class Rejection(NamedTuple):
@@ -67,8 +67,8 @@ class Audit:
         self._since = 0  # the change of the study at the last stop
         # Arms to evaluate before the stop, so that a model that is plainly wrong is noticed early.
         self.probes = np.zeros(0, np.int64)
-        self._next_look, self._next_probe = FIRST_LOOK, FIRST_PROBE
-        self._looked_at = 0  # the number of results at the last look
+        self._next_test, self._next_probe = FIRST_TEST, FIRST_PROBE
+        self._tested = 0  # the number of results at the last test while they came in
         # The number of results from which on ``follow`` has something to do; 0 during an audit.
         self.due = 0
 
@@ -90,16 +90,16 @@ class Audit:
         elif self.rejection is not None:
             self.due = self._next_probe
         else:
-            self.due = min(self._next_look, self._next_probe)
+            self.due = min(self._next_test, self._next_probe)
 
     def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
         bound = model.bound
         if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.awaits_estimate:
             return
-        while self._next_look <= len(taken) and self.rejection is None:
-            self._look(model, self._sample_so_far(bound.problem, taken), self._next_look)
-            self._next_look = math.ceil(NEXT_LOOK * self._next_look)
+        while self._next_test <= len(taken) and self.rejection is None:
+            self._test(model, self._sample_so_far(bound.problem, taken), self._next_test)
+            self._next_test = math.ceil(GROWTH * self._next_test)
         while self._next_probe <= len(taken):
             if not model.stopped and model.initialized and is_audited(bound):
                 self._probe(bound.problem, taken[: self._next_probe])
@@ -115,17 +115,17 @@ class Audit:
         self._since = max(trial.closed or 0 for trial in taken)
 
     def _sample_so_far(self, problem: Problem, taken: Sequence[Trial]) -> Sample:
-        """The results until the next look; those of the last one are not read again."""
-        if not self._looked_at:
+        """The results until the next test; those of the last one are not read again."""
+        if not self._tested:
             self._pulls, self._sums = np.zeros(problem.arms, np.int64), np.zeros(problem.arms)
-        new = taken[self._looked_at : self._next_look]
+        new = taken[self._tested : self._next_test]
         arms = [trial.arm for trial in new]
         np.add.at(self._pulls, arms, 1)
         np.add.at(self._sums, arms, np.array([trial.value for trial in new], np.float64))
-        self._looked_at = self._next_look
+        self._tested = self._next_test
         return sample_of(problem, self._pulls, self._sums)
 
-    def _look(self, model: Model, sample: Sample, evaluations: int) -> None:
+    def _test(self, model: Model, sample: Sample, evaluations: int) -> None:
         problem, limit = model.bound.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
         if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
             return
@@ -185,7 +185,7 @@ class Audit:
     def _conclude(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
         """Test the audit's results, once all of them are in."""
         if self.plan is None and len(self.probes) and not self.missing(trials):
-            self.probes = self.probes[:0]  # all asked for: no need to look again
+            self.probes = self.probes[:0]  # all asked for: nothing is missing any more
         if not self.is_running or self.rejection is not None:
             return
         own = self.own(trials)
@@ -205,15 +205,15 @@ class Audit:
         if verdict.rejected:
             self._reject(problem, _sample(problem, together), len(together))
             return
-        self._look_again(model, trials, own)
+        self._test_with_audit(model, trials, own)
         if self.rejection is None:
             self.verdict = verdict
 
-    def _look_again(self, model: Model, trials: Sequence[Trial], own: Sequence[Trial]) -> None:
+    def _test_with_audit(self, model: Model, trials: Sequence[Trial], own: Sequence[Trial]) -> None:
         """Test all results up to the end of the audit, unless one was still to come.
 
-        The supermartingale that ``_watch`` follows may be looked at at any time, for no more of
-        the level. It has all results that were processed. Where a trial was open, some may have
+        The supermartingale that ``_watch`` follows may be read at any time, at no further cost of
+        level. It has all results that were processed. Where a trial was open, some may have
         waited for it, and leaving them out would be another supermartingale.
         """
         end = max(trial.closed or 0 for trial in own)
@@ -221,7 +221,7 @@ class Audit:
         if any(trial.closed is None or trial.closed > end for trial in asked):
             return
         told = [trial for trial in asked if trial.state == "told"]
-        self._look(model, _sample(model.bound.problem, told), len(told))
+        self._test(model, _sample(model.bound.problem, told), len(told))
 
     def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
         """Name the arm that departs most from a linear model of all the others."""
@@ -338,7 +338,7 @@ def sample_of(
     means = sums[arms] / np.maximum(counts, 1.0)
     sigmas = problem.sigma * np.sqrt(problem.relative_noise[arms])
     # An average is off by rounding however many results it has.
-    off = ROUNDING * float(np.abs(means).max(initial=0.0)) * np.sqrt(counts)
+    off = AVERAGE_ERROR * float(np.abs(means).max(initial=0.0)) * np.sqrt(counts)
     return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 

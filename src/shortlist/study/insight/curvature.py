@@ -65,10 +65,10 @@ def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature | None:
     for _ in range(2):  # once more, for what rounding left
         added, z = added - left @ (left.T @ added), z - left @ (left.T @ z)
     rest = np.linalg.norm(added, axis=0)
-    shown = rest > SPANNED * lengths
-    if len(x) <= left.shape[1] or not shown.any():
+    not_linear = rest > SPANNED * lengths
+    if len(x) <= left.shape[1] or not not_linear.any():
         return None
-    gains = np.where(shown, (z @ added / np.where(shown, rest, 1.0)) ** 2, -1.0)
+    gains = np.where(not_linear, (z @ added / np.where(not_linear, rest, 1.0)) ** 2, -1.0)
     best = int(np.argmax(gains))
     pair = int(varied[one[best]]), int(varied[other[best]])
-    return Curvature(float(gains[best]), pair, int(shown.sum()))
+    return Curvature(float(gains[best]), pair, int(not_linear.sum()))

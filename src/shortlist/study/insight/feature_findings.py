@@ -16,7 +16,6 @@ from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.noise.spread import Found
 from shortlist.numerics.blockwise import (
     blocks,
-    condition,
     even,
     exponents,
     first_like,
@@ -28,7 +27,7 @@ from shortlist.numerics.blockwise import (
 from shortlist.problem import Problem
 from shortlist.study.insight.finding import Finding
 
-UNEVEN, ILL, LOST = 100.0, 1e3, 1e6  # columns' sizes; condition numbers to note, to warn of
+UNEVEN, ILL = 100.0, 1e3  # ratios of columns' sizes, and condition numbers, to note
 FAR = 500  # powers of two: the squares of such columns are out of range
 OUTLYING = 10.0  # times the median norm
 NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
@@ -83,14 +82,12 @@ def warn_of_features(problem: Problem) -> None:
 
 
 def _is_doubtful(problem: Problem) -> bool:
-    """Whether columns may be nearly dependent, or two arms nearly coincide.
+    """Whether columns differ extremely in size, or two arms may nearly coincide.
 
     Arms that nearly coincide are neighbours along any line; along one, so may others be.
     """
     x = problem.features
     if np.abs(exponents(x)).max() > FAR:
-        return True
-    if problem.rank == problem.dimension and condition(x) > LOST:
         return True
     spread = _spread(x)
     varies = spread > 0.0
@@ -136,11 +133,7 @@ def _scaling(problem: Problem) -> Found:
     with np.errstate(over="ignore"):
         ratio = float(size[large] / size[small])
     singular = singular_values(problem.reduced)
-    uneven, bent = float(singular[0] / singular[-1]), 1.0
-    if problem.rank == problem.dimension:
-        bent = condition(problem.features)
-    if bent > LOST:  # the reduced features are then others
-        uneven = max(uneven, bent)
+    uneven = float(singular[0] / singular[-1])
     pairs = [
         (f"{what.capitalize()} {large + first}", f"{what} {small + first}")
         for what, first in (("column", 0), ("feature", 1))
@@ -160,14 +153,7 @@ def _scaling(problem: Problem) -> Found:
         "are: their estimate is regularised, which shrinks the coefficients of small columns, and "
         f"S must bound ‖θ‖ in these units{reach}. Bring the columns to the same size first."
     )
-    if bent > LOST:
-        meaning = (
-            f"About {2 * math.log10(bent):.0f} of 16 digits are lost in solving for the means, and "
-            "the guarantee is only as good as the digits that remain: even with columns brought to "
-            f"the same size the condition number is {bent:.1g}. Leave out columns that are nearly "
-            f"combinations of others. {meaning}"
-        )
-    return "warning" if bent > LOST else "note", words, meaning, file_words
+    return "note", words, meaning, file_words
 
 
 def _norms(problem: Problem) -> Found:
@@ -208,7 +194,7 @@ def _alike(problem: Problem) -> Found:
             f"chance, and right up to ε = {problem.epsilon:g}. Keep one of each, or add a feature "
             "that tells them apart.",
         )
-    near, pair, distance = _nearest(x)
+    near, pair, distance = _nearest_pair(x)
     if near == 0:
         return (
             "fine",
@@ -238,7 +224,7 @@ def _alike(problem: Problem) -> Found:
     )
 
 
-def _nearest(x: Reals) -> tuple[int, tuple[int, int], float]:
+def _nearest_pair(x: Reals) -> tuple[int, tuple[int, int], float]:
     """How many arms have a near neighbour, the nearest pair, and its relative distance."""
     from scipy.spatial import KDTree
 

@@ -86,7 +86,7 @@ def history(study: View) -> History:
     """
     last, arms = last_look(study), np.arange(study.problem.arms)
     if len(arms) > ARMS:
-        arms = arms[:ARMS] if last is None else _nearest(last)
+        arms = arms[:ARMS] if last is None else _arms_near_boundary(last)
     tables, differences = [], []
     times = sorted(_checkpoints(study, study.taken))
     for evaluation, model in zip(times, _replayed(study, times), strict=True):
@@ -191,7 +191,7 @@ def last_look(study: View) -> Look | None:
     return look_at(model.bound, model.posterior, model.round, model.decision)
 
 
-def _nearest(look: Look) -> NDArray[np.int64]:
+def _arms_near_boundary(look: Look) -> NDArray[np.int64]:
     """The arms around the boundary: of largest gap index on either side, and of worst mean."""
     order, inside = look.by_gap, look.table["in_shortlist"].to_numpy()
     candidates = np.flatnonzero(inside)

@@ -41,7 +41,7 @@ SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
 RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
 FACTORS = (1.0, 10.0, 100.0)  # of W: the larger, the less is paid, and the less is the past worth
 DRAWS, FOUND = 100, 0.9  # of noise, to find what misfit is found with probability 0.9
-ROUNDING = 1e-14  # of the largest singular value
+LEAST_SINGULAR = 1e-14  # of the largest singular value: smaller ones are rounding errors
 
 
 class Sample(NamedTuple):
@@ -89,7 +89,7 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
     >>> evidence(straight) < 0.0, evidence(bent) > math.log(1000.0)
     (True, True)
     """
-    return _evidence(sample, lambda weights: _nearest(sample, weights, slack))
+    return _evidence(sample, lambda weights: _nearest_linear_means(sample, weights, slack))
 
 
 def evidence_at_most(sample: Sample) -> float:
@@ -125,7 +125,7 @@ def _log_mean(logs: Reals) -> float:
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
 
 
-def _nearest(sample: Sample, weights: Reals, slack: float) -> Reals:
+def _nearest_linear_means(sample: Sample, weights: Reals, slack: float) -> Reals:
     """The nearest means to the averages that are linear up to ``slack``."""
     if slack == 0.0:
         return np.asarray(sample.features @ _fit(sample, weights))
@@ -151,7 +151,7 @@ def _fit(sample: Sample, weights: Reals) -> Reals:
     theta = np.zeros(rows.shape[1])
     for _ in range(2):  # and once more for what rounding left
         misses = (sample.means - sample.features @ theta) * np.sqrt(weights)
-        step = np.linalg.lstsq(triangle, left.T @ misses[order], rcond=ROUNDING)[0]
+        step = np.linalg.lstsq(triangle, left.T @ misses[order], rcond=LEAST_SINGULAR)[0]
         theta = theta + step / scale
     return theta
 
@@ -261,7 +261,7 @@ class _Test:
         """
         generator = np.random.default_rng(0)
         noise = generator.standard_normal((DRAWS, len(self.root)))
-        seen = self._sizes > ROUNDING * self._sizes[0]
+        seen = self._sizes > LEAST_SINGULAR * self._sizes[0]
         errors = generator.standard_normal((DRAWS, int(seen.sum()))) / self._sizes[seen]
         noise += errors @ (self._axes[:, seen] * self.root[:, None]).T
         every = np.union1d(self._fresh.arms, self._past.arms)
@@ -280,7 +280,7 @@ class _Test:
         """What a misfit of 1 at each arm does to z, one row per arm."""
         fresh, past = self._fresh, self._past
         shifts = (arms[:, None] == fresh.arms) * self.root
-        seen = self._sizes > ROUNDING * self._sizes[0]
+        seen = self._sizes > LEAST_SINGULAR * self._sizes[0]
         into = (past.features @ self._into.T)[:, seen] / self._sizes[seen] ** 2
         moved = into * (past.counts / past.sigmas**2)[:, None]  # θ̂ per misfit of a past arm
         predicted = moved @ (self._axes[:, seen] * self.root[:, None]).T
@@ -312,7 +312,7 @@ def _left_over(confined: Reals, rows: Reals) -> Reals:
     scale = np.linalg.norm(stacked, axis=0)
     scale[scale == 0.0] = 1.0
     left, sizes, _ = np.linalg.svd(stacked / scale, full_matrices=False)
-    lower = left[len(confined) :, sizes > ROUNDING * sizes[0]]
+    lower = left[len(confined) :, sizes > LEAST_SINGULAR * sizes[0]]
     return np.asarray(np.eye(len(rows)) - lower @ lower.T)
 
 
