@@ -3,8 +3,7 @@
 ``PairEvidence`` combines the gaps that one plan after the other estimates: the test of
 ``guess_and_verify``. ``PredictedEvidence`` rests on how well results were predicted: where the
 predictions are good it needs fewer of them. Both may ever reach 1/share with a probability of at most
-the share if b is that far below c, whatever the plans. The proofs are in docs/guess-and-verify.md and
-docs/features-as-a-guide.md.
+the share if b is that far below c, whatever the plans. The proofs are in docs/proofs.md.
 """
 
 from __future__ import annotations
