@@ -49,7 +49,7 @@ test: .venv/made
 quick: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-# The oldest Numba that is supported: numerics/lowering.py and numerics/cache.py lean on what is private to Numba.
+# The oldest Numba that is supported: records are read as Numba lays out its arrays (numerics/records.py).
 .venv-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
 	$(call install,.venv-oldest,--editable . 'numba==0.61.*' pytest hypothesis)

@@ -16,7 +16,7 @@ import numpy as np
 import shortlist
 from shortlist.study.running import run
 
-run.RUN_LEASE = LEASE = 0.3  # seconds, for all processes that are forked from this one
+LEASE = 0.3  # seconds after which the trials of a killed process are given out again
 SEED, M, SIGMA, EPSILON = 11, 3, 0.6, 0.12
 # Far below σ, so that the study takes much the same number of results in whatever order they come:
 # from 1,374 to 1,726 in 40 runs.
@@ -79,6 +79,7 @@ def main(storage: str, acknowledged: str, kills: int, workers: int, longest: flo
     Half of the kills wait for some more results, so that they are spread over the study at any speed
     of the machine; then all wait for a random time, so that they hit any step of an evaluation.
     """
+    run.RUN_LEASE = LEASE
     # All is loaded before the fork, or most would be killed at that.
     with tempfile.TemporaryDirectory() as folder:
         begin(str(Path(folder) / "try.db")).run(objective, max_evaluations=90, progress=False)

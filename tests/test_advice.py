@@ -311,6 +311,18 @@ def test_what_an_arm_is_called_does_not_matter() -> None:
     assert say("arm 'study.reopened()' of study.dbx") == "arm 'study.reopened()' of study.dbx"
 
 
+def test_what_commands_rarely_say_is_translated_too() -> None:
+    say = CommandLine("screen.db")
+    cut = "repeat the call with if_told='same', or with a key= for unrequested data: it counts once"
+    assert say(cut) == "repeat the command: it counts once"
+    way = (
+        f"study.tell_many(read_untold({'/tmp/a b.csv'!r}), if_told='ignore') with shortlist.study.x"
+    )
+    assert (
+        say(f"tell them with {way}.") == 'tell them with `shortlist tell screen.db "/tmp/a b.csv"`.'
+    )
+
+
 def test_a_client_that_sends_json_is_told_what_to_send() -> None:
     words = "add measured_again=True"
     assert CommandLine()(words) == "add --measured-again"

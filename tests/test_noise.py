@@ -23,6 +23,8 @@ from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
 from shortlist.noise import Noise, estimated
+from shortlist.noise import noise as base
+from shortlist.noise.bounded import Bounded
 from shortlist.noise.estimated import (
     Estimate,
     Estimated,
@@ -536,7 +538,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert "the noise of each arm is normal with a σ of its own" in study.bound.claim.text
     if algorithm == "Guess-and-verify":
         strategy = study._log.model.round.strategy
-        assert strategy._pulls.tolist() == wanted.tolist()
+        assert strategy._results.pulls.tolist() == wanted.tolist()
         assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
 
 
@@ -883,3 +885,40 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
     assert found == bound_from_replicates(first, 0.2 * DELTA)
     page = (Path(__file__).parents[1] / "docs" / "noise.md").read_text()
     assert "unrequested data) do not count for SS" not in page
+
+
+def test_a_kind_of_noise_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(base, "KINDS", dict(base.KINDS))
+
+    class Shares(Bounded):
+        """Shares of some number of trials that succeed."""
+
+        word = "shares"
+
+        def __init__(self, trials: float) -> None:
+            super().__init__(0.0, 1.0)
+            self.trials, self.sigma = trials, 0.5 / math.sqrt(trials)
+
+        @property
+        def figures(self) -> list[float]:
+            return [self.trials]
+
+        @property
+        def assumption(self) -> str:
+            return f"a result is a share of {self.trials:g} trials"
+
+    study = shortlist.Study(np.eye(3), m=1, sigma=Shares(25), seed=0, storage=tmp_path / "own.db")
+    while not study.done:
+        trial = study.ask()
+        study.tell(trial, [0.9, 0.5, 0.1][trial.arm])
+    again = shortlist.Study.load(tmp_path / "own.db")
+    assert again.problem.noise.written == ["shares", 25]
+    assert again.problem.sigma == 0.1
+    assert "provided a result is a share of 25 trials" in str(again.shortlist.guarantee)
+    with pytest.raises(errors.InvalidInput, match="must lie in"):
+        again.tell(arm=0, value=1.5)
+
+
+def test_a_kind_of_noise_that_nobody_defined_is_named() -> None:
+    with pytest.raises(errors.UnknownName, match="kind of noise"):
+        Noise.read(["poisson", 3.0])

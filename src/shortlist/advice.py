@@ -20,7 +20,6 @@ ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…)"""
 COMMANDS = {
     r"(?:read )?study\.shortlist": "`shortlist status {study}`",
     r"study\.pending": "`shortlist status {study}`",
-    r"study\.refresh\(\) and study\.trials show it": "`shortlist status {study}` shows it",
     r"study\.table\(\)": "`shortlist export {study} --table`",
     r"study\.ask\(n\)": "`shortlist ask {study} --out plate.csv`",
     r"(?:call )?study\.reopen\(\)": "`shortlist reopen {study}`",
@@ -44,11 +43,10 @@ COMMANDS = {
     r"by Study\.load\(storage, name\)": "with --study NAME",
     r", with Study\.load\(storage, \w+=…\)": "",
     r"call shortlist\.data\.fetch\(\)": "run `shortlist data fetch`",
-    r"study\.tell_many\(read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\) with [\w.]+": (
+    r"study\.tell_many\(read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\) with [\w.]*\w": (
         "`shortlist tell {study} {file}`"
     ),
-    r"Pass if_told='\w+' to import the same results twice; ": "",
-    r" with if_told='\w+', or with a key= for unrequested data": "",
+    r"the call with if_told='\w+', or with a key= for unrequested data": "the command",
     r"\bmeasured_again=True": "--measured-again",
 }
 JSON = {r"\bmeasured_again=True": '"measured_again": true'}

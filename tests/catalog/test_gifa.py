@@ -13,7 +13,7 @@ from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
-from shortlist.rules.initialization import each, span, weakest_direction
+from shortlist.rules.initialization import every_arm, span, weakest_direction
 from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance
@@ -240,7 +240,7 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     assert weakest_direction(features, chosen) > 0.0
     assert weakest_direction(features, chosen[:3]) == 0.0
     assert weakest_direction(features, np.array([0, 0, 1, 2])) == 0.0
-    assert each(features).tolist() == list(range(50))
+    assert every_arm(features).tolist() == list(range(50))
     problem = Problem.of(features, 3, sigma=1.0, S=1.0)
     algorithm = find_algorithm("m-LinGapE")
     assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10

@@ -77,7 +77,7 @@ def test_a_pilot_is_not_remembered() -> None:
     while not running.done:
         trial = running.ask()
         running.tell(trial, rewards(trial))
-        looked = running.posterior.aside > 0 and running.statistic is not None
+        looked = running.posterior.pilot_size > 0 and running.statistic is not None
         seen["after" if looked else "in"] += 1
         assert looked or running.round.least.min() == np.inf
     assert min(seen.values()) > 5

@@ -274,10 +274,10 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         where = oracle.t, verdict
         now = study.model.posterior  # not the copy that study.posterior makes
         if "stop" in verdict.near and (
-            verdict.stop != study.done or (oracle.aside > 0) != (now.aside > 0)
+            verdict.stop != study.done or (oracle.aside > 0) != (now.pilot_size > 0)
         ):
             break
-        assert oracle.aside == now.aside, where
+        assert oracle.aside == now.pilot_size, where
         assert verdict.stop == study.done, where
         if verdict.kind == "round":
             found, wanted = study.statistic, verdict.statistic

@@ -6,6 +6,7 @@ import ast
 import copy
 import os
 import pickle
+import stat
 import subprocess
 import sys
 import time
@@ -18,16 +19,13 @@ import numpy as np
 import pytest
 
 import shortlist
-from forks import program, python
+from forks import program
 from shortlist.errors import UnknownName
 from shortlist.numerics import cache, jit
-from shortlist.numerics.cache import MachineCode, Unstable, fingerprint
 from shortlist.numerics.jit import Function, compile_at_once, compiled, notice
 from shortlist.numerics.random import fill_seeds
 from shortlist.numerics.records import (
-    INTEGER,
     REAL,
-    REALS,
     Address,
     Integer,
     Mask,
@@ -124,114 +122,103 @@ def test_no_compiled_function_takes_a_small_power() -> None:
     assert not found
 
 
-# The stamp
-
-SCALE = 2.0
+# Where machine code is kept
 
 
-@compiled(REAL(REAL))
-def scaled(x: float) -> float:
-    return SCALE * x
-
-
-@compiled(REAL(REALS))
-def total(values: np.ndarray) -> float:
-    sum_of = 0.0
-    for k in range(values.shape[0]):
-        sum_of += scaled(values[k])
-    return sum_of
-
-
-def test_the_stamp_sees_what_a_callee_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint(total.py_func)
-    assert fingerprint(total.py_func) == before
-    monkeypatch.setattr(sys.modules[__name__], "SCALE", 3.0)
-    with_constant = fingerprint(total.py_func)
-    monkeypatch.undo()
-    assert fingerprint(total.py_func) == before
-
-    @compiled(REAL(REAL))
-    def other(x: float) -> float:
-        return SCALE + x
-
-    monkeypatch.setattr(sys.modules[__name__], "scaled", other)
-    with_code = fingerprint(total.py_func)
-    monkeypatch.undo()
-    scaled.py_func.__doc__ = "Other words."
-    with_words = fingerprint(total.py_func)
-    scaled.py_func.__doc__ = None
-    assert len({before, with_constant, with_code}) == 3
-    assert with_words == before
-    assert fingerprint(total.py_func, "another CPU") != before
-
-
-@pytest.mark.slow
-def test_the_stamp_is_the_same_at_every_start(tmp_path: Path) -> None:
-    (tmp_path / "stamp.py").write_text(
-        "from shortlist.engine.follow import follow\n"
-        "from shortlist.engine.many_arms.round import decide_skipping\n"
-        "from shortlist.numerics.cache import fingerprint\n"
-        "from shortlist.allocations.allocation import allocate\n"
-        "print([fingerprint(each) for each in (follow, decide_skipping, allocate)])\n"
-    )
-    stamps = {run(tmp_path, "stamp.py", PYTHONHASHSEED=str(seed)) for seed in (1, 2)}
-    assert len(stamps) == 1
-
-
-def test_the_stamp_tells_apart_what_reads_alike() -> None:
-    """Each pair differs in one thing only, and in no character of its description."""
-    pairs: list[tuple[Any, Any]] = [
-        (lambda x: x * 1.0 + 23.0, lambda x: x * 1.02 + 3.0),
-        (lambda x: (x, 3, 45), lambda x: (x, 34, 5)),
-        (lambda x, y=1.0: x + y, lambda x, y=2.0: x + y),
-        (lambda x, *, y=1.0: x + y, lambda x, *, y=2.0: x + y),
-        (_adding(1.0), _adding(2.0)),
-        (lambda x: called(x), lambda x: called_fast(x)),
-        (lambda x: called(x), lambda x: called_otherwise(x)),
+def names_of_compiled_functions(tree: ast.Module) -> set[str]:
+    """All names that compiled functions of a file use."""
+    functions = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef)
+        and any(
+            ast.unparse(each).startswith(("compiled(", "rule(")) for each in node.decorator_list
+        )
     ]
-    for one, other in pairs:
-        other.__qualname__ = one.__qualname__
-        assert fingerprint(one) != fingerprint(other)
+    return {node.id for each in functions for node in ast.walk(each) if isinstance(node, ast.Name)}
 
 
-def _adding(more: float) -> Callable[[float], float]:
-    return lambda x: x + more
+def test_the_folder_is_named_by_all_that_compiled_functions_are_made_of() -> None:
+    rooms = [cache.PACKAGE / room for room in cache.ROOMS]
+    assert all(room.exists() for room in rooms)
+    compiled_files, outside = 0, []
+    for path in cache.PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text())
+        used = names_of_compiled_functions(tree)
+        compiled_files += bool(used)
+        if used and not any(path.is_relative_to(room) for room in rooms):
+            outside.append(path)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith(
+                "shortlist"
+            ):
+                continue
+            if used & {each.asname or each.name for each in node.names}:
+                file = cache.PACKAGE.parent / (node.module or "").replace(".", "/")
+                if not any(file.is_relative_to(room.with_suffix("")) for room in rooms):
+                    outside.append(file)
+    assert compiled_files > 20
+    assert not outside
 
 
-def _same(x: float) -> float:
-    return x
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A place of one's own for machine code; nothing is known of what is in it."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    cache.folder.cache_clear()
+    yield tmp_path / f"shortlist-{os.getuid()}"
+    cache.folder.cache_clear()
 
 
-called = Function(_same, REAL(REAL))
-called_fast = Function(_same, REAL(REAL), fast=True)
-called_otherwise = Function(_same, INTEGER(INTEGER))
+def test_an_edit_has_a_folder_of_its_own(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "package"
+    (package / "rules").mkdir(parents=True)
+    (package / "rules" / "one.py").write_text("SCALE = 2.0")
+    monkeypatch.setattr(cache, "PACKAGE", package)
+    monkeypatch.setattr(cache, "ROOMS", ("rules",))
+    first = cache.folder()
+    assert first is not None
+    (first / "kept").touch()
+    cache.folder.cache_clear()
+    assert cache.folder() == first
+    (package / "rules" / "one.py").write_text("SCALE = 3.0")
+    cache.folder.cache_clear()
+    second = cache.folder()
+    assert second is not None
+    assert second != first
+    assert not first.exists()  # nobody will ask for it any more
 
 
-def test_the_stamp_sees_the_constants_of_other_modules(monkeypatch: pytest.MonkeyPatch) -> None:
-    def far(x: float) -> float:
-        return jit.STEP * x
-
-    before = fingerprint(far)
-    monkeypatch.setattr(jit, "STEP", 4e-7)
-    assert fingerprint(far) != before
+def test_only_the_user_can_write_where_machine_code_is_kept(place: Path) -> None:
+    found = cache.folder()
+    assert found is not None
+    assert found.is_relative_to(place)
+    assert stat.S_IMODE(place.stat().st_mode) == 0o700
 
 
-class Nameless:
-    """Has its address in its description."""
-
-
-NAMELESS = Nameless()
-
-
-def test_what_has_no_lasting_description_is_not_kept(tmp_path: Path) -> None:
-    def strange(x: float) -> float:
-        return x if NAMELESS else 0.0
-
-    with pytest.raises(Unstable):
-        fingerprint(strange)
-    kept = MachineCode(strange, "python")
-    assert not kept.holds(REAL(REAL))
-    kept.save_overload(REAL(REAL), None)
+@pytest.mark.parametrize("wrong", ["another's", "writable", "link", "file"])
+def test_a_folder_that_others_could_have_written_to_is_refused(
+    place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: str
+) -> None:
+    if wrong == "link":
+        (tmp_path / "elsewhere").mkdir()
+        place.symlink_to(tmp_path / "elsewhere")
+    elif wrong == "file":
+        place.touch()
+    else:
+        place.mkdir()
+        place.chmod(0o770 if wrong == "writable" else 0o700)
+    if wrong == "another's":
+        own = place.stat().st_uid
+        monkeypatch.setattr(os, "getuid", lambda: own + 1)
+        place.rename(tmp_path / f"shortlist-{own + 1}")
+    if wrong == "file":
+        assert cache.folder() is None
+        return
+    with pytest.warns(UserWarning, match="not a folder of yours that only you can write to"):
+        assert cache.folder() is None
 
 
 @pytest.mark.slow
@@ -287,34 +274,11 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(tmp_path: Path) -> None:
 def test_a_copy_of_a_record_has_arrays_of_its_own() -> None:
     posterior = Posterior(np.eye(3), regularization=1.0)
     posterior.observe(0, 1.0)
-    assert posterior.state._address
+    assert posterior.state.address
     for twin in (copy.deepcopy(posterior), pickle.loads(pickle.dumps(posterior))):
         twin.observe(1, 2.0)
         assert twin.pulls.tolist() == [1, 1, 0]
         assert posterior.pulls.tolist() == [1, 0, 0]
-
-
-@pytest.mark.slow
-def test_no_old_machine_code_after_an_edit(tmp_path: Path) -> None:
-    """Of the file that is called, which Numba's own cache would not notice."""
-    (tmp_path / "called.py").write_text(
-        "from shortlist.numerics.jit import compiled\n"
-        "from shortlist.numerics.records import REAL\n"
-        "@compiled(REAL(REAL))\ndef called(x):\n    return x + 1.0\n"
-    )
-    (tmp_path / "caller.py").write_text(
-        "from called import called\n"
-        "from shortlist.numerics.jit import compiled\n"
-        "from shortlist.numerics.records import REAL\n"
-        "@compiled(REAL(REAL))\ndef caller(x):\n    return 2.0 * called(x)\n"
-        "print(caller(1.0), caller.is_kept())\n"
-    )
-    assert run(tmp_path, "caller.py", python()) == "4.0 True"
-    assert run(tmp_path, "caller.py", python()) == "4.0 True"
-    text = (tmp_path / "called.py").read_text()
-    # Of another length: within a second, Python would not notice either.
-    (tmp_path / "called.py").write_text(text.replace("x + 1.0", "x + 20.0"))
-    assert run(tmp_path, "caller.py", python()) == "42.0 True"
 
 
 def run(
@@ -331,42 +295,6 @@ def run(
     )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
-
-
-# Where machine code is kept
-
-
-def test_a_folder_that_cannot_be_written_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Then the user's own cache is used, and code that stands in the folder all the same."""
-    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
-    package = tmp_path / "package"
-    package.mkdir()
-    (package / "__pycache__").write_text("a file, where a folder cannot be made")
-    for known in (cache.places, cache.writable):
-        known.cache_clear()
-    try:
-        own = cache.writable(package)
-        assert own is not None
-        assert own.is_relative_to(tmp_path / "home")
-        (package / "__pycache__").unlink()
-        (package / "__pycache__").mkdir()
-        assert cache.places(package)[0] == package / "__pycache__"
-        monkeypatch.setattr(cache, "places", lambda beside: (package / "__pycache__",))
-        cache.writable.cache_clear()
-        made = MachineCode(total, "python")
-        monkeypatch.setattr(cache, "writable", lambda beside: None)
-        blocked = MachineCode(total, "python")
-        with blocked.alone():
-            blocked.save_overload(total.signature, None)  # nowhere: says nothing
-        assert not blocked.holds(total.signature)
-        assert made._writable == package / "__pycache__"
-    finally:
-        monkeypatch.undo()
-        for known in (cache.places, cache.writable):
-            known.cache_clear()
 
 
 @pytest.mark.slow
@@ -419,29 +347,6 @@ def test_numba_may_be_switched_off(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_plain_numba_compiles_the_same(tmp_path: Path) -> None:
-    """Without the private classes of Numba, for as much of the code as takes seconds."""
-    (tmp_path / "plain.py").write_text(
-        "import numpy as np\n"
-        "from shortlist.numerics import lowering as parts\n"
-        "from shortlist.posterior.posterior import Posterior\n"
-        "from shortlist.numerics.jit import compile_at_once\n"
-        "compile_at_once()\n"
-        "assert not parts.AVAILABLE\n"
-        "posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)\n"
-        "for t in range(50):\n"
-        "    posterior.observe(t % 3, 0.1 * t)\n"
-        "print(posterior.means.tolist(), posterior.variances.tolist())\n"
-    )
-    kept = str(tmp_path / "kept")
-    posterior = Posterior(np.eye(3) + 0.1, regularization=1.0)
-    for t in range(50):
-        posterior.observe(t % 3, 0.1 * t)
-    expected = f"{posterior.means.tolist()} {posterior.variances.tolist()}"
-    assert run(tmp_path, "plain.py", SHORTLIST_PLAIN_NUMBA="1", NUMBA_CACHE_DIR=kept) == expected
-
-
-@pytest.mark.slow
 def test_compile_names_what_it_did() -> None:
     """Where all is compiled already, as before these tests, it takes what is kept."""
     command = [*program(), "compile", "classical", "budgets"]
@@ -474,6 +379,14 @@ def test_compile_refuses_what_it_does_not_know() -> None:
 
 
 # Records
+
+
+SCALE = 2.0
+
+
+@compiled(REAL(REAL))
+def scaled(x: float) -> float:
+    return SCALE * x
 
 
 @dataclass(frozen=True, eq=False)
@@ -518,9 +431,9 @@ def test_a_record_is_read_as_it_is_written() -> None:
 
 def test_a_record_refuses_other_arrays() -> None:
     with pytest.raises(TypeError, match=r"Pair.values must be a C-contiguous array of float64"):
-        _ = Pair(values=np.zeros((2, 2)).T[0], count=1)._address
+        _ = Pair(values=np.zeros((2, 2)).T[0], count=1).address
     with pytest.raises(TypeError, match=r"Pair.values must be .* not list"):
-        _ = Pair(values=[1.0], count=1)._address  # type: ignore[arg-type]
+        _ = Pair(values=[1.0], count=1).address  # type: ignore[arg-type]
 
 
 # --- telling whoever waits

@@ -80,7 +80,7 @@ def test_what_a_round_writes_shares_no_line(name: str, monkeypatch: pytest.Monke
 
     def watched(*arguments: Any) -> int:
         state, now, runs = (arguments[k] for k in (0, 1, -1))
-        seen.extend([*leaves(state), *leaves(now), runs.stream, runs.progress])
+        seen.extend([*leaves(state), *leaves(now), runs.stream, runs.finished, runs.begun])
         return int(compiled(*arguments))
 
     monkeypatch.setattr(engine_module, "replicate", watched)

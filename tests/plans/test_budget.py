@@ -331,7 +331,8 @@ def test_pictures_report_and_words(tmp_path: Path) -> None:
     assert past.last is not None
     assert past.last.table["gap_upper"][past.last.c] == study.statistic
     for figure in (
-        *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking, plot.stopping)),
+        *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking)),
+        plot.stopping(study),
         plot.pulls(study),
     ):
         words = " ".join(ax.get_xlabel() for ax in figure.axes) + str(figure.get_suptitle())

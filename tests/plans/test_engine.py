@@ -176,7 +176,9 @@ class TestContract:
             plain.tell(trial, results_for(name)(trial))
         for trial in sorted(same, key=lambda trial: trial.arm != arm):
             flooded.tell(trial, results_for(name)(trial))
-            if (course(flooded).pulls == plan)[arm] and flooded.evaluations < plain.evaluations:
+            if (course(flooded).results.pulls == plan)[
+                arm
+            ] and flooded.evaluations < plain.evaluations:
                 flooded.tell(arm=arm, value=1.0 if is_bounded(name) else 1e6)
         assert flooded.evaluations > plain.evaluations
         least = plain.posterior.means[arm] if is_bounded(name) else 10.0
@@ -218,7 +220,7 @@ class TestContract:
         here, there = course(study), course(loaded)
         assert loaded.statistic == study.statistic
         assert there.strategy.plan.tolist() == here.strategy.plan.tolist()
-        assert there.sums.tolist() == here.sums.tolist()
+        assert there.results.sums.tolist() == here.results.sums.tolist()
         memory = begin(name, epsilon=0.3)
         memory.run(results_for(name), progress=False, max_evaluations=40)
         assert not memory.done
@@ -280,10 +282,8 @@ class TestContract:
         assert row["gap_upper"] == study.statistic
         assert (past.last.table["gap_lower"] <= past.last.table["gap"]).all()
         for figure in (
-            *(
-                draw(study, history=past)
-                for draw in (plot.intervals, plot.shrinking, plot.stopping)
-            ),
+            *(draw(study, history=past) for draw in (plot.intervals, plot.shrinking)),
+            plot.stopping(study),
             plot.pulls(study),
         ):
             assert figure.axes

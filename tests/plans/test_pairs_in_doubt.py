@@ -185,8 +185,8 @@ def test_it_is_stored_under_its_own_kind(tmp_path: Path) -> None:
     study = begin(50, storage=path)
     assert _described(shortlist.PairsInDoubt(budget=50)) == {
         "name": "pairs-in-doubt",
-        "budget": 50,
         "kind": "PairsInDoubt",
+        "settings": {"name": "pairs-in-doubt", "budget": 50},
     }
     study.run(result, max_evaluations=30, progress=False)
     loaded = shortlist.Study.load(path)

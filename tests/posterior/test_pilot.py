@@ -44,7 +44,7 @@ def test_what_was_learnt_since_the_pilot(resident: int | None, count: int) -> No
         if k == aside:
             before = posterior.means.copy()
             posterior.set_aside()
-            assert posterior.aside == aside
+            assert posterior.pilot_size == aside
             assert not posterior.ready
         posterior.observe(arm, value)
         if k == aside + 9:
@@ -213,10 +213,10 @@ def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -
     assert stages[-1] == "rounds"
     again = shortlist.Study.load(tmp_path / "s.db")
     assert again.done
-    assert again.posterior.aside == study.posterior.aside > 0
+    assert again.posterior.pilot_size == study.posterior.pilot_size > 0
     assert again.table().equals(study.table())
     past = study.history()
     looked = past.frame["statistic"].notna()
-    assert not looked.iloc[: study.posterior.aside].any()
+    assert not looked.iloc[: study.posterior.pilot_size].any()
     assert looked.iloc[study.answered_at - 1]
     assert "pilot" in study.shortlist.guarantee.text

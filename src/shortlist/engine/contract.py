@@ -83,7 +83,7 @@ class AnyEngine(Protocol):
 
     ``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
-    ``inside`` that would be answered now, for ``until_look``, the number of results until it next
+    ``inside`` that would be answered now, for ``until_decision``, the number of results until it next
     checks whether to stop, and for its ``decision(stop=…)``.
     """
 

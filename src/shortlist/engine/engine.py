@@ -132,9 +132,9 @@ class Engine:
         """C at this moment; that of the pair decided on, where every pair has its own."""
         if self._by_pair and current is not None and current.b[0] != NO_ARM:
             of_b, of_c = posterior.variances[current.b[0]], posterior.variances[current.c[0]]
-            return float(two_arm_threshold(self.constants, of_b, of_c))
-        if self.setup.has_pilot and not posterior.aside:
-            return float(pilot_threshold(posterior.observed, self.constants))
+            return float(two_arm_threshold.interpret(self.constants, of_b, of_c))
+        if self.setup.has_pilot and not posterior.pilot_size:
+            return float(pilot_threshold.interpret(posterior.observed, self.constants))
         if self.setup.has_pilot:
             log_det = posterior.information_since_pilot(self.setup.sigma)
         else:
@@ -152,7 +152,7 @@ class Engine:
 
     def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by current."""
-        if posterior.aside:
+        if posterior.pilot_size:
             arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)
             return arms, posterior.pulls - posterior.pilot
         return self.setup.initial, posterior.pulls
@@ -412,7 +412,7 @@ class Engine:
         chosen = {}
         for layout in OBSERVE:
             found = row if self._misses_rows(layout) else ABSENT
-            for check, stop_at in ((True, self.setup.epsilon), (False, -np.inf)):
+            for check, stop_at in ((True, self.setup.epsilon), (False, np.nan)):
                 chosen[layout, check] = made.replace(row=found, stop_at=stop_at)
         return chosen
 

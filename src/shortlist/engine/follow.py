@@ -17,7 +17,7 @@ from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
 # a stop; go on by verifying, which is the model's to do and never reaches an engine.
-TAKE, SUPPOSE, LOOK, REOPEN, VERIFY = 0, 1, 2, 3, 4
+TAKE, SUPPOSE, DECIDE, REOPEN, VERIFY = 0, 1, 2, 3, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Steps(Record):
         """Steps that suppose a result of each arm at its own mean, and then decide."""
         count = len(arms)
         return cls(
-            kinds=np.array([SUPPOSE] * count + [LOOK], np.int64),
+            kinds=np.array([SUPPOSE] * count + [DECIDE], np.int64),
             arms=np.array([*arms, 0], np.int64),
             values=np.zeros(count + 1),
             held=np.zeros(count + 1, np.int64),
@@ -115,7 +115,7 @@ def follow(
                 take_in(state, routines.updates, arms[step], steps.values[step])
             elif kind == SUPPOSE:
                 take_in(state, routines.updates, arms[step], state.means[arms[step]])
-        decides = kind in (TAKE, LOOK)
+        decides = kind in (TAKE, DECIDE)
         if decides and position.is_initialized[0] == 0:
             decides = has_initial_pulls(state, settings)
             if decides:

@@ -98,7 +98,7 @@ class Round(Record):
     memory: Memory
     allocation: Allocation
 
-    until_look: ClassVar[int] = 1  # every result is followed by a decision
+    until_decision: ClassVar[int] = 1  # every result is followed by a decision
 
     def decision(self, *, stop: bool) -> Decision:
         """What was decided."""

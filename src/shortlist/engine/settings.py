@@ -23,7 +23,8 @@ DESIGN_WANTED, ROOM_WANTED, SHARES_WANTED, SINGULAR, BAD_RULE = 3, 4, 5, 6, 7
 class Settings(Record):
     """An algorithm on its problem, for the compiled rounds.
 
-    The search stops where the statistic is at most ``stop_at``: ε, or −∞ to ask for the next pull only.
+    The search stops where the statistic is at most ``stop_at``: ε, or NaN, which nothing is at most, to
+    ask for the next pull only.
     ``constants`` are the threshold's, and C is evaluated at t + ``offset``. Each rule is its number, or
     ``OWN``: then the user's rule is called by its address (``own_indices`` and so on, else ABSENT).
     ``initial`` is how often each arm is pulled before the first round, ``after_pilot`` after a pilot.

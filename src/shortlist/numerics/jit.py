@@ -13,20 +13,18 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cached_property, update_wrapper
 from importlib import import_module
 from operator import attrgetter
+from types import CodeType, ModuleType
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
 import numba
 import numpy as np
-from numba import types
-from numba.core.ccallback import CFunc
-from numba.core.sigutils import normalize_signature
+from numba.extending import typeof_impl
 
-from shortlist.numerics.cache import MachineCode, used
-from shortlist.numerics.lowering import part_of
+from shortlist.numerics.cache import is_kept, keeping
 from shortlist.numerics.records import (
     BOOLEAN,
     INTEGER,
@@ -41,9 +39,7 @@ from shortlist.numerics.records import (
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
-# Compiled code only reads and writes arrays that its caller holds, so that counting references to them
-# would be pure cost: many times that of a whole round with four arms.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 REASSOCIATE = {"contract", "nsz", "reassoc"}
 ANNOTATED = "annotated"  # in place of a signature: what the annotations state
 
@@ -57,7 +53,7 @@ _CTYPES: dict[Any, Any] = {
     KEY: ctypes.c_uint64,
     REAL: ctypes.c_double,
 }
-_address_of = attrgetter("_address")
+_address_of = attrgetter("address")
 
 
 class _Mode(threading.local):
@@ -102,27 +98,18 @@ class Function(Generic[Arguments, Result]):
         *,
         inline: bool = False,
         fast: bool = False,
-        counts: bool = False,
     ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self._given = signature
         self._fast = fast
         self._inline = inline
-        self._options = {**OPTIONS, "_nrt": counts}
-        if fast:
-            self._options["fastmath"] = REASSOCIATE
+        self._options = {**OPTIONS, "fastmath": REASSOCIATE} if fast else OPTIONS
 
     @cached_property
     def signature(self) -> Any:
         """What it takes and returns; None where that follows from the arguments."""
         return signature_of(self.py_func) if self._given is ANNOTATED else self._given
-
-    @property
-    def stated(self) -> tuple[str, ...]:
-        """Its types and options, as far as they decide what it is compiled to."""
-        options = [self._inline, self._fast, self._options["_nrt"]]
-        return str(self.signature), *map(str, options)
 
     def __call__(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
         """Run it, as machine code unless within ``interpreting``."""
@@ -134,7 +121,8 @@ class Function(Generic[Arguments, Result]):
     def _machine_code(self) -> Callable[..., Any]:
         """What runs its machine code, by its address if all arguments are numbers and records."""
         if not self._is_plain:
-            return cast(Callable[..., Any], self._dispatcher)
+            call = self._dispatcher
+            return lambda *arguments: call(*map(_writable, arguments))
         # Numba's own way to call from Python takes 5 microseconds for every record.
         convert = [_CONVERTED.get(each, _address_of) for each in self.signature.args]
         kinds = [_CTYPES.get(each, ctypes.c_void_p) for each in self.signature.args]
@@ -182,7 +170,7 @@ class Function(Generic[Arguments, Result]):
     @cached_property
     def is_exact(self) -> bool:
         """Whether the interpreter gives the same bits: nothing that it calls is ``fast``."""
-        called = [_function_of(value) for value in used(self.py_func).values()]
+        called = [_function_of(value) for value in used(self.py_func)]
         return not self._fast and all(each.is_exact for each in called if each is not None)
 
     def _interpret_timed(self, *arguments: Arguments.args, **names: Arguments.kwargs) -> Result:
@@ -192,43 +180,46 @@ class Function(Generic[Arguments, Result]):
         finally:
             _interpreted.seconds += time.thread_time() - begun
 
-    @cached_property
-    def _kept(self) -> MachineCode:
-        """What is kept on disk for calls with arrays from Python."""
-        return MachineCode(self, "python")
-
-    @cached_property
-    def _kept_by_address(self) -> MachineCode:
-        return MachineCode(self, "address")
-
     def is_kept(self, *, by_address: bool = False) -> bool:
         """Whether its machine code is loaded, or can be without compiling."""
         if by_address or self._is_plain:
-            return "_callback" in self.__dict__ or self._kept_by_address.holds(self.signature)
-        return "_dispatcher" in self.__dict__ or self._kept.holds(self.signature)
+            return "_callback" in self.__dict__ or is_kept(self.py_func, "address")
+        return "_dispatcher" in self.__dict__ or is_kept(self.py_func, "python")
 
     @cached_property
     def _dispatcher(self) -> Any:
         """What Python calls where an argument is an array."""
-        made = numba.njit(no_cfunc_wrapper=True, **self._options)(self.py_func)
-        made._cache = self._kept
+
+        def make(cache: bool) -> Any:
+            decorate = numba.njit(
+                self.signature, cache=cache, no_cfunc_wrapper=True, **self._options
+            )
+            return decorate(self.py_func)
+
         if self.signature is None:
-            return made
-        with _waiting(self._kept, self.signature):
-            made.compile(self.signature)
-        made.disable_compile()
-        return made
+            return make(cache=False)
+        return self._made(make, "python")
 
     @cached_property
     def _callback(self) -> Any:
         """What has an address."""
-        options = {**self._options, "forceinline": True}  # into the wrapper that is called
-        made: Any = CFunc(self.py_func, normalize_signature(self.signature), {}, options)
-        made._cache = self._kept_by_address
-        with _waiting(self._kept_by_address, self.signature):
-            made.compile()
+
+        def make(cache: bool) -> Any:
+            options = {**self._options, "forceinline": True}  # into the wrapper that is called
+            return numba.cfunc(self.signature, cache=cache, **options)(self.py_func)
+
         # If two threads get here at once, both use what the first has made; the other is discarded.
-        return self.__dict__.setdefault("_callback", made)
+        return self.__dict__.setdefault("_callback", self._made(make, "address"))
+
+    def _made(self, make: Callable[[bool], Any], kind: str) -> Any:
+        """Machine code, loaded or compiled; kept on disk if the function is this package's."""
+        own = self.py_func.__module__.startswith("shortlist.")
+        with _notice_of_compiling(own and is_kept(self.py_func, kind)):
+            if own:
+                # What is damaged, or cannot be written, is as if it were not there.
+                with suppress(Exception), keeping(self.py_func, kind):
+                    return make(True)
+            return make(False)
 
     @property
     def address(self) -> int:
@@ -243,12 +234,13 @@ class Function(Generic[Arguments, Result]):
     @cached_property
     def _part(self) -> Any:
         """What compiled code calls."""
-        return part_of(self.py_func, self.signature, {**self._options, "forceinline": self._inline})
-
-    @property
-    def _numba_type_(self) -> Any:
-        """How Numba sees it in the code of a caller."""
-        return types.Dispatcher(self._part)
+        return numba.njit(
+            self.signature,
+            forceinline=self._inline,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=True,
+            **self._options,
+        )(self.py_func)
 
     def compile(self) -> None:
         """Make its machine code for callers that are given its address, or raise what Numba says."""
@@ -258,9 +250,14 @@ class Function(Generic[Arguments, Result]):
         """Pickle by name where it is this package's; else Numba knows how to send functions."""
         if self.py_func.__module__.startswith("shortlist."):
             return _find, (self.py_func.__module__, self.py_func.__qualname__)
-        options = self._inline, self._fast, self._options["_nrt"]
         sent = self.py_func if numba.config.DISABLE_JIT else numba.njit(self.py_func)
-        return _revive, (sent, self.signature, *options)
+        return _revive, (sent, self.signature, self._inline, self._fast)
+
+
+@typeof_impl.register(Function)  # type: ignore[untyped-decorator]
+def type_in_callers(function: Function[..., Any], context: Any) -> Any:
+    """How Numba sees a function in the code of a caller."""
+    return numba.typeof(function._part)
 
 
 class Pointer:
@@ -268,10 +265,15 @@ class Pointer:
 
     def __init__(self, function: Function[..., Any]) -> None:
         self._function = function
-        self._numba_type_ = Address(function.signature)
 
-    @cached_property
-    def _address(self) -> int:
+    @property
+    def signature(self) -> Any:
+        """What the function takes and returns."""
+        return self._function.signature
+
+    @property
+    def address(self) -> int:
+        """Where its machine code is."""
         return self._function.address
 
     def __call__(self, *arguments: Any) -> Any:
@@ -279,14 +281,28 @@ class Pointer:
         return self._function(*arguments)
 
 
-@contextmanager
-def _waiting(kept: MachineCode, signature: Any) -> Iterator[None]:
-    """Let one process compile while others wait, and tell the user why it takes a while."""
-    if kept.holds(signature):
-        yield
-        return
-    with notice("compiling for this machine: once only, some seconds", once=True), kept.alone():
-        yield
+typeof_impl.register(Pointer)(lambda pointer, context: Address(pointer.signature))
+
+
+def _writable(value: Any) -> Any:
+    """The value itself, or a copy of an array that is read-only, which Numba has another type for."""
+    if isinstance(value, np.ndarray) and not value.flags.writeable:
+        return value.copy()
+    return value
+
+
+def used(function: Callable[..., Any]) -> list[Any]:
+    """What a function as written uses of its module, and of the modules named there."""
+    names: set[str] = set()
+    pending = [function.__code__]
+    while pending:
+        code = pending.pop()
+        names.update(code.co_names)
+        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
+    found = [function.__globals__[name] for name in names & function.__globals__.keys()]
+    for module in [each for each in found if isinstance(each, ModuleType)]:
+        found += [vars(module)[name] for name in names & vars(module).keys()]
+    return found
 
 
 def _function_of(value: Any) -> Function[..., Any] | None:
@@ -299,9 +315,8 @@ def _find(module: str, name: str) -> Any:
     return _function_of(getattr(import_module(module), name))
 
 
-def _revive(function: Any, signature: Any, inline: bool, fast: bool, counts: bool) -> Any:
-    written = getattr(function, "py_func", function)
-    return Function(written, signature, inline=inline, fast=fast, counts=counts)
+def _revive(function: Any, signature: Any, inline: bool, fast: bool) -> Any:
+    return Function(getattr(function, "py_func", function), signature, inline=inline, fast=fast)
 
 
 def compiled(
@@ -326,6 +341,12 @@ def compiled(
         return Function(function, stated, inline=within, fast=fast)
 
     return decorate
+
+
+def _notice_of_compiling(is_kept: bool) -> AbstractContextManager[None]:
+    """Tell the user why it takes a while, unless there is nothing to compile."""
+    words = "compiling for this machine: once only, some seconds"
+    return nullcontext() if is_kept else notice(words, once=True)
 
 
 _said: set[str] = set()

@@ -18,11 +18,10 @@ from shortlist.numerics.records import (
     Reals,
     Record,
     Table,
-    unlocked,
 )
 
 MOST_STEPS = 60  # ten are usual
-EXACT, ROUNDING = 1e-13, 1e-22  # duality gap, over the value and over Σ w·spread²
+EXACT, EXACT_SPREAD = 1e-13, 1e-22  # duality gap, over the value and over Σ w·spread²
 FARTHEST = 0.999  # of the way to a bound
 NEGLIGIBLE = 1e-12  # c, over the spread to be explained: below, the multipliers overflow
 FAINT = 1e-12  # of the largest weight: some weight must bind θ
@@ -68,7 +67,7 @@ def workspace(features: Table) -> Workspace:
     arms, rank = features.shape
     sizes = {"price": 1, **dict.fromkeys(("theta", "d_theta", "across", "solved"), rank)}
     shapes = {field.name: sizes.get(field.name, arms) for field in fields(Workspace)}
-    return Workspace.zeros(**{**shapes, "factor": (rank, rank), "features": unlocked(features)})
+    return Workspace.zeros(**{**shapes, "factor": (rank, rank), "features": features})
 
 
 @compiled(typed=True)
@@ -312,7 +311,7 @@ def nearest(c: float, i: int, j: int, gap: float, work: Workspace) -> float:
         d_price = direct(i, j, gap, give, aim, 1.0, work)
         step = reach(work)
         move(step, d_price, work)
-        exact = EXACT * distance(work) + ROUNDING * arms * spread * spread
+        exact = EXACT * distance(work) + EXACT_SPREAD * arms * spread * spread
         if step > 0.99 and complementarity(0.0, work) <= exact:
             break
     work.price[0] *= largest

@@ -14,15 +14,12 @@ from functools import cached_property
 from typing import Annotated, Any, Self, TypeVar, get_args, get_origin, get_type_hints
 
 import numpy as np
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.core.datamodel.models import ExternalFuncPointerModel, PrimitiveModel
-from numba.core.typing.templates import AttributeTemplate
 from numba.extending import (
     NativeValue,
-    infer_getattr,
-    lower_getattr_generic,
+    lower_getattr,
+    make_attribute_wrapper,
+    models,
     register_model,
     typeof_impl,
     unbox,
@@ -54,7 +51,6 @@ Masks = Annotated[NDArray[np.bool_], MASKS]
 
 ABSENT: Any = None  # in place of a record or a function that compiled code will not look at
 
-_WORD = ir.IntType(64)
 _PLAIN = {int: INTEGER, float: REAL, bool: BOOLEAN, np.uint64: KEY, type(None): VOID}
 _DTYPES = {
     types.float64: np.dtype(np.float64),
@@ -64,15 +60,14 @@ _DTYPES = {
 }
 
 
-class Address(types.ExternalFunctionPointer):  # type: ignore[misc]
+def address_of(called: Any) -> int:
+    """Where the machine code of a function or a rule is."""
+    return int(called.address)
+
+
+def Address(signature: Any) -> Any:  # noqa: N802  (it names a type)
     """The Numba type of a function that is called by its address: one number, one indirect call."""
-
-    def __init__(self, signature: Any) -> None:
-        super().__init__(signature, None)
-        self.name = f"Address({signature})"
-
-
-register_model(Address)(ExternalFuncPointerModel)
+    return types.ExternalFunctionPointer(signature, address_of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +83,7 @@ class Record:
     >>> pair = Pair(values=np.zeros(2), count=3)
     >>> pair.replace(count=4).count
     4
-    >>> Pair(values=np.zeros(2, np.int64), count=3)._address
+    >>> Pair(values=np.zeros(2, np.int64), count=3).address
     Traceback (most recent call last):
         ...
     TypeError: Pair.values must be a C-contiguous array of float64 in 1 dimension...
@@ -140,22 +135,21 @@ class Record:
     @cached_property
     def _words(self) -> NDArray[np.int64]:
         words: list[int] = []
-        for name, words_of in record_type(type(self)).tellers:
+        for name, words_of in record_type(type(self)).writers:
             words += words_of(getattr(self, name))
         # If two threads get here at once, both use the table of the first; the other is discarded.
         kept: NDArray[np.int64] = self.__dict__.setdefault("_words", np.array(words, np.int64))
         return kept
 
     @cached_property
-    def _address(self) -> int:
+    def address(self) -> int:
+        """Where the table is."""
         return self._words.ctypes.data
 
 
-def _teller(member: Any, name: str) -> Callable[[Any], list[int]]:
-    """What tells the words of one attribute; its type is looked at once, and not for every record."""
-    if isinstance(member, RecordType):
-        return lambda value: [0 if value is None else value._address]
-    if isinstance(member, Address):
+def _writer(member: Any, name: str) -> Callable[[Any], list[int]]:
+    """What gives the words of one attribute; its type is looked at once, and not for every record."""
+    if isinstance(member, RecordType | types.ExternalFunctionPointer):
         return lambda value: [0 if value is None else value.address]
     if not isinstance(member, types.Array):
         plain = _DTYPES[member]
@@ -185,15 +179,77 @@ class RecordType(types.Type):  # type: ignore[misc]
         self.cls, self.members = cls, members
         arrays = {name: each for name, each in members.items() if isinstance(each, types.Array)}
         self.dtypes = {name: _DTYPES[each.dtype] for name, each in arrays.items()}
-        self.places, place = {}, 0
-        for name, member in members.items():
-            self.places[name] = place
-            place += 1 + (member.ndim if isinstance(member, types.Array) else 0)
-        self.tellers = [
-            (name, _teller(member, f"{cls.__name__}.{name}")) for name, member in members.items()
+        self.writers = [
+            (name, _writer(member, f"{cls.__name__}.{name}")) for name, member in members.items()
         ]
-        layout = ", ".join(f"{name}: {member}" for name, member in members.items())
+        layout = ", ".join(
+            f"{name}: {getattr(each, 'sig', each)}" for name, each in members.items()
+        )
         super().__init__(f"{cls.__module__}.{cls.__qualname__}({layout})")
+        place = 0
+        for name, member in members.items():
+            _offer(self, name, member, place)
+            place += 1 + (member.ndim if isinstance(member, types.Array) else 0)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle by its class."""
+        return record_type, (self.cls,)
+
+
+@register_model(RecordType)
+class _TableModel(models.StructModel):  # type: ignore[misc]
+    """To Numba a record is a structure with one member, the address of its table."""
+
+    def __init__(self, manager: Any, kind: RecordType) -> None:
+        super().__init__(manager, kind, [("table", types.voidptr)])
+        self._kinds = kind.members
+
+    def get_member_fe_type(self, name: str) -> Any:
+        """The type of an attribute, which is read from the table."""
+        return self._kinds.get(name)
+
+
+_offered: set[str] = set()
+
+
+def _offer(kind: RecordType, name: str, member: Any, place: int) -> None:
+    """Let compiled code read an attribute, whose words begin at this place of the table."""
+    if name not in _offered:
+        _offered.add(name)
+        make_attribute_wrapper(RecordType, name, name)  # its type
+
+    @lower_getattr(kind, name)  # type: ignore[untyped-decorator]
+    def read(context: Any, builder: Any, _: Any, record: Any) -> Any:
+        table = builder.extract_value(record, 0)
+
+        def word(k: int, as_type: Any) -> Any:
+            words = builder.bitcast(table, as_type.as_pointer())
+            at = builder.gep(words, [context.get_constant(types.intp, place + k)], inbounds=True)
+            loaded = builder.load(at)
+            loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
+            return loaded
+
+        made = context.get_value_type(member)
+        if not isinstance(member, types.Array):
+            return word(0, made)
+        # Numba's array: owner, parent (both none here), size, item size, data, shape, strides.
+        size = made.elements[3](_DTYPES[member.dtype].itemsize)
+        shape = [word(1 + k, made.elements[2]) for k in range(member.ndim)]
+        strides, count = [size], shape[-1]
+        for length in reversed(shape[:-1]):
+            strides.insert(0, builder.mul(count, size))
+            count = builder.mul(count, length)
+        parts: dict[tuple[int, ...], Any] = {
+            (2,): count,
+            (3,): size,
+            (4,): word(0, made.elements[4]),
+        }
+        parts |= {(5, k): length for k, length in enumerate(shape)}
+        parts |= {(6, k): stride for k, stride in enumerate(strides)}
+        array = made(None)
+        for at, part in parts.items():
+            array = builder.insert_value(array, part, at)
+        return array
 
 
 _made: dict[type[Record], RecordType] = {}
@@ -209,7 +265,18 @@ def record_type(cls: type[Record]) -> RecordType:
     return _made[cls]
 
 
-typeof_impl.register(Record)(lambda value, context: record_type(type(value)))
+@typeof_impl.register(Record)  # type: ignore[untyped-decorator]
+def _type_of(record: Record, context: Any) -> RecordType:
+    record.address  # noqa: B018  (made here, where an error is raised as it should be)
+    return record_type(type(record))
+
+
+@unbox(RecordType)  # type: ignore[untyped-decorator]
+def _unbox(kind: RecordType, record: Any, c: Any) -> NativeValue:
+    number = c.pyapi.object_getattr_string(record, "address")
+    table = c.pyapi.long_as_voidptr(number)
+    c.pyapi.decref(number)
+    return NativeValue(c.builder.insert_value(c.context.get_value_type(kind)(None), table, 0))
 
 
 def _member(hint: Any) -> Any:
@@ -237,78 +304,6 @@ def signature_of(function: Callable[..., Any]) -> Any:
     hints = get_type_hints(function, include_extras=True)
     returned = _member(hints.pop("return"))
     return returned(*(_member(hint) for hint in hints.values()))
-
-
-class _RecordModel(PrimitiveModel):  # type: ignore[misc]
-    def __init__(self, manager: Any, record: RecordType) -> None:
-        super().__init__(manager, record, _WORD.as_pointer())
-
-
-register_model(RecordType)(_RecordModel)
-
-
-@infer_getattr
-class _RecordAttributes(AttributeTemplate):  # type: ignore[misc]
-    key = RecordType
-
-    def generic_resolve(self, record: RecordType, name: str) -> Any:
-        return record.members.get(name)
-
-
-@lower_getattr_generic(RecordType)  # type: ignore[untyped-decorator]
-def _attribute(context: Any, builder: Any, record: RecordType, table: Any, name: str) -> Any:
-    member, place = record.members[name], record.places[name]
-
-    def word(k: int) -> Any:
-        loaded = builder.load(builder.gep(table, [_WORD(place + k)], inbounds=True))
-        loaded.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return loaded
-
-    kind = context.get_value_type(member)
-    if not isinstance(member, types.Array):
-        return _from_word(builder, member, kind, word(0))
-    at, size = builder.inttoptr(word(0), kind.elements[4]), _WORD(_DTYPES[member.dtype].itemsize)
-    shape = [word(1 + k) for k in range(member.ndim)]
-    strides, count = [size], shape[-1]
-    for length in reversed(shape[:-1]):
-        strides.insert(0, builder.mul(count, size))
-        count = builder.mul(count, length)
-    made = ir.Constant(kind, ir.Undefined)
-    for k, part in enumerate(
-        (
-            kind.elements[0](None),  # nobody counts references to it
-            kind.elements[1](None),
-            count,
-            size,
-            at,
-            cgutils.pack_array(builder, shape),
-            cgutils.pack_array(builder, strides),
-        )
-    ):
-        made = builder.insert_value(made, part, k)
-    return made
-
-
-def _from_word(builder: Any, member: Any, kind: Any, word: Any) -> Any:
-    if isinstance(member, RecordType | Address):
-        return builder.inttoptr(word, kind)
-    return builder.bitcast(word, kind) if member is types.float64 else word
-
-
-def _pointer_of(kind: Any, record: Any, c: Any) -> NativeValue:
-    """The address that a Python object gives for itself."""
-    number = c.pyapi.object_getattr_string(record, "_address")
-    failed = cgutils.is_null(c.builder, number)
-    made = cgutils.alloca_once_value(c.builder, ir.Constant(c.context.get_value_type(kind), None))
-    with c.builder.if_then(c.builder.not_(failed)):
-        pointer = c.pyapi.long_as_voidptr(number)
-        c.pyapi.decref(number)
-        c.builder.store(c.builder.bitcast(pointer, c.context.get_value_type(kind)), made)
-    return NativeValue(c.builder.load(made), is_error=failed)
-
-
-unbox(RecordType)(_pointer_of)
-unbox(Address)(_pointer_of)
 
 
 LINE = 64  # bytes
@@ -342,28 +337,3 @@ def on_own_line(array: NDArray[Any]) -> NDArray[Any]:
 def on_own_lines(record: Kind) -> Kind:
     """The record with each of its small arrays, and of those within, on lines of their own."""
     return record.mapped(on_own_line)
-
-
-class _Unlocked:
-    """Says of an array's memory that it may be written."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array  # kept: it owns the memory
-        self.__array_interface__ = {
-            **array.__array_interface__,
-            "data": (array.__array_interface__["data"][0], False),
-        }
-
-
-def unlocked(array: NDArray[Any]) -> NDArray[Any]:
-    """The same memory for compiled code, which takes no array that is read-only and writes none.
-
-    Examples
-    --------
-    >>> array = np.eye(2)
-    >>> array.flags.writeable = False
-    >>> twin = unlocked(array)
-    >>> twin.flags.writeable, np.shares_memory(twin, array)
-    (True, True)
-    """
-    return array if array.flags.writeable else np.asarray(_Unlocked(array))

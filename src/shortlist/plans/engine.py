@@ -67,7 +67,7 @@ class PlanProgress:
         return self.strategy.plan - self.results.pulls
 
     @property
-    def until_look(self) -> int:
+    def until_decision(self) -> int:
         """How many results the plan still lacks."""
         return int(self.missing.sum())
 

@@ -116,6 +116,6 @@ def absorb(
         for s in range(rows.shape[0]):
             if owners[s] >= 0:
                 factor = inner(features, owners[s], product) * shrink
-                kept = rows[s, first:end]
+                row = rows[s, first:end]
                 for i in range(size):
-                    kept[i] -= factor * part[i]
+                    row[i] -= factor * part[i]

@@ -15,7 +15,7 @@ from shortlist.numerics.blockwise import (
     squared_norms,
     triangle_of,
 )
-from shortlist.numerics.records import ABSENT, Integers, Reals, unlocked
+from shortlist.numerics.records import ABSENT, Integers, Reals
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
 from shortlist.posterior.pilot import information_since_pilot, set_aside
 from shortlist.posterior.state import LEAST_SHARE, ROWS, STEEPEST, WHOLE, KeptRows, State
@@ -44,7 +44,7 @@ def reduce_to_rank(features: Reals) -> Reals:
     (3, 2)
     """
     table = features if fits_own_units(features) else even(features)
-    table = unlocked(np.ascontiguousarray(table, dtype=np.float64))
+    table = np.ascontiguousarray(table, dtype=np.float64)
     if gram(table) is not None:
         return table
     values, right = _singular(triangle_of(table), features.shape)
@@ -187,7 +187,7 @@ class Posterior:
             layout=layout,
             regularization=float(regularization),
             floor=float(floor),
-            features=unlocked(np.ascontiguousarray(features, dtype=np.float64)),
+            features=np.ascontiguousarray(features, dtype=np.float64),
             variances=np.full(arms, np.inf),
             rows=(kept, arms),
             factor=(rank, rank),
@@ -224,7 +224,7 @@ class Posterior:
         return float(self.state.log_det[0])
 
     @property
-    def aside(self) -> int:
+    def pilot_size(self) -> int:
         """How many evaluations were set aside as a pilot."""
         return int(self.state.pilot_size[0])
 

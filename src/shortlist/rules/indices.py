@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from shortlist.arrays import Reals
 from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import Reals
 from shortlist.posterior.state import LEAST_SHARE
 from shortlist.rules.rule import rule
 from shortlist.rules.thresholds import two_arm_threshold
@@ -54,7 +54,7 @@ def individual(
         column[i] = means[i] - mean + scale * (own + width)
 
 
-@compiled(inline=False)
+@compiled(typed=True)
 def fill_by_pair(
     number: int,
     j: int,

@@ -15,12 +15,12 @@ Features = NDArray[np.float64]
 REMADE = 1e-6  # of what was left when it was last made
 
 
-def none(features: Features) -> NDArray[np.int64]:
+def no_pulls(features: Features) -> NDArray[np.int64]:
     """No initial pulls."""
     return np.zeros(0, np.int64)
 
 
-def each(features: Features) -> NDArray[np.int64]:
+def every_arm(features: Features) -> NDArray[np.int64]:
     """Every arm once, in index order."""
     return np.arange(features.shape[0], dtype=np.int64)
 
@@ -38,7 +38,7 @@ def span(features: Features, basis: Features | None = None) -> NDArray[np.int64]
     [0, 2]
     """
     if is_identity(features):
-        return each(features)
+        return every_arm(features)
     rank = features.shape[1]
     if basis is None:
         basis = np.eye(rank)
@@ -72,12 +72,12 @@ def auto(features: Features) -> NDArray[np.int64]:
     (3, 3)
     """
     arms, rank = features.shape
-    return each(features) if arms <= 4 * rank else span(features)
+    return every_arm(features) if arms <= 4 * rank else span(features)
 
 
 INITIALIZATIONS: dict[str | None, Callable[[Features], NDArray[np.int64]]] = {
-    None: none,
-    "each": each,
+    None: no_pulls,
+    "each": every_arm,
     "span": span,
     "auto": auto,
 }

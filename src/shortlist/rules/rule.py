@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 import numba
 import numpy as np
 from numba.core.errors import NumbaError
+from numba.extending import typeof_impl
 
 from shortlist.errors import InvalidSetting, unknown_name, warn_caller
 from shortlist.numerics.jit import Function
@@ -114,11 +115,6 @@ class Rule:
         """The rule as an argument of a compiled function; the plain function if it is not compiled."""
         return self.function.pointer if self.is_compiled else self.function
 
-    @property
-    def _numba_type_(self) -> Any:
-        """How Numba sees it in the code of a caller."""
-        return self.function._numba_type_
-
     def __call__(self, *arguments: Any) -> Any:
         """Call the function."""
         return self.function(*arguments)
@@ -137,6 +133,10 @@ class Rule:
             return _named, (module, self.name)
         given = self.summary, self.function, self.needs, self.traits, self.number
         return _remade, (self.kind, self.name, *given)
+
+
+# In the code of a caller, a rule is its function.
+typeof_impl.register(Rule)(lambda rule, context: numba.typeof(rule.function))
 
 
 def _named(module: str, name: str) -> Any:
@@ -279,16 +279,13 @@ def _compile_rule(kind: str, function: Callable[..., Any]) -> Any:
     signature = SIGNATURES[kind]
     if numba.config.DISABLE_JIT or function.__module__.startswith("shortlist."):
         return Function(function, signature, inline=True)
-    reason: Exception | None = None
-    for counts in (False, True):  # a rule that makes arrays needs references to be counted
-        made = Function(function, signature, inline=True, counts=counts)
-        try:
-            made.compile()
-        except (NumbaError, RuntimeError, TypeError) as error:
-            reason = error
-        else:
-            return made
-    cause = _cause(reason)
+    made = Function(function, signature, inline=True)
+    try:
+        made.compile()
+    except (NumbaError, RuntimeError, TypeError) as error:
+        cause = _cause(error)
+    else:
+        return made
     wrong = re.match(r"No conversion from (none|Literal\[str\]\S*|unicode_type) to", cause)
     if wrong and kind in RETURNED:
         raise _wrong_answer(kind, function, "None" if wrong[1] == "none" else "text")
@@ -301,7 +298,7 @@ def _compile_rule(kind: str, function: Callable[..., Any]) -> Any:
     return partial(_answer, kind, function)
 
 
-def _cause(error: Exception | None) -> str:
+def _cause(error: Exception) -> str:
     """The line of Numba's report that says what is wrong."""
     bare = re.sub("\x1b\\[[0-9;]*m", "", str(error))  # Numba sends colours
     lines = [line.strip() for line in bare.splitlines() if line.strip()]

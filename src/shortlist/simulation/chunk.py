@@ -23,7 +23,6 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.noise.estimated import first_of_each
 from shortlist.numerics.random import run_seeds
-from shortlist.numerics.records import unlocked
 from shortlist.problem import Problem
 from shortlist.rules import rewards
 from shortlist.rules.rule import Rule
@@ -239,7 +238,7 @@ class _DaskSender(_SharingSender):
     def run(rest: bytes, *arrays: Bytes) -> Runs:
         from distributed.protocol.pickle import loads
 
-        chunk: Chunk = loads(rest, buffers=[unlocked(array) for array in arrays])
+        chunk: Chunk = loads(rest, buffers=arrays)
         return chunk.run()
 
 
@@ -274,7 +273,6 @@ class _FileSender(_SharingSender):
     @staticmethod
     def run(rest: bytes, *arrays: Bytes | Path) -> Runs:
         buffers = [np.memmap(a, np.uint8, "r") if isinstance(a, Path) else a for a in arrays]
-        buffers = [unlocked(each) for each in buffers]
         # This comparison pickled it a moment ago, and the files contain numbers only.
         chunk: Chunk = pickle.loads(rest, buffers=buffers)  # noqa: S301
         return chunk.run()

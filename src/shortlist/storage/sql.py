@@ -18,7 +18,7 @@ import time
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,10 @@ class Driver(ABC):
         """Write, and commit."""
 
     @abstractmethod
+    def together(self, connection: Any) -> AbstractContextManager[Any]:
+        """Statements in it are sent together, if the driver can do that."""
+
+    @abstractmethod
     def many(self, numbers: Sequence[int]) -> Any:
         """Many numbers as one value."""
 
@@ -185,6 +189,9 @@ class SQLite(Driver):
         for statement, rows in statements:
             self.execute(connection, statement, *rows)
         connection.execute("COMMIT")
+
+    def together(self, connection: Any) -> AbstractContextManager[Any]:
+        return nullcontext()
 
     def many(self, numbers: Sequence[int]) -> Any:
         return json.dumps(list(numbers))
@@ -261,7 +268,7 @@ class PostgreSQL(Driver):
 
     def commit(self, connection: Any, statements: Sequence[tuple[Statement, Any]]) -> None:
         try:
-            with connection.pipeline():
+            with self.together(connection):
                 for statement, rows in statements:
                     self.execute(connection, statement, *rows)
                 connection.execute("COMMIT")
@@ -269,6 +276,9 @@ class PostgreSQL(Driver):
             if self.is_lost(connection):
                 raise _CommitLost from error
             raise  # the server has said what was wrong, and has not come to the commit
+
+    def together(self, connection: Any) -> AbstractContextManager[Any]:
+        return connection.pipeline()
 
     def many(self, numbers: Sequence[int]) -> Any:
         return list(numbers)
@@ -295,22 +305,27 @@ class _Transaction:
         """Seconds since 1970: by the server's clock, or by this machine's with a file."""
         return time.time() if self._ahead is None else self._ahead + time.monotonic()
 
-    def _read(self, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:
+    def _read(self, *queries: tuple[Statement, dict[str, Any]]) -> list[list[tuple[Any, ...]]]:
+        """The rows that each query finds; all are sent together."""
         driver, study = self._storage.driver, self._storage.study
-        found = driver.execute(self._connection, statement, {"study": study, **values})
-        return list(found.fetchall())
+        with driver.together(self._connection):
+            found = [
+                driver.execute(self._connection, statement, {"study": study, **values})
+                for statement, values in queries
+            ]
+        return [list(cursor.fetchall()) for cursor in found]
 
     def news(self, known: Known) -> tuple[Sequence[Row], Sequence[Event]]:
-        altered: list[tuple[Any, ...]] = []
+        driver, since = self._storage.driver, {"since": known.changes}
+        queries = [(_READ_EVENTS, since), (_READ_NEW_TRIALS, {"known": known.trials})]
         if known.pending:
-            driver = self._storage.driver
-            pending = driver.many(known.pending)
-            altered = self._read(driver.read_open_trials, pending=pending, since=known.changes)
-        rows = [*altered, *self._read(_READ_NEW_TRIALS, known=known.trials)]
-        return rows, [Event(*row) for row in self._read(_READ_EVENTS, since=known.changes)]
+            pending = {"pending": driver.many(known.pending)}
+            queries.insert(1, (driver.read_open_trials, {**since, **pending}))
+        events, *trials = self._read(*queries)
+        return [row for rows in trials for row in rows], [Event(*row) for row in events]
 
     def leases(self) -> Mapping[str, float]:
-        return dict(self._read(_READ_RUNS))
+        return dict(self._read((_READ_RUNS, {}))[0])
 
     def hold(self, run: str, seconds: float) -> None:
         """Renew the lease of a run, or end it, and forget those that are over."""

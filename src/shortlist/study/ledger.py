@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.follow import LOOK, REOPEN, TAKE, VERIFY, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
@@ -427,7 +427,7 @@ class Ledger:
                 kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
             else:
-                kinds[place], arms[place], values[place] = LOOK, step.arm, 0.0
+                kinds[place], arms[place], values[place] = DECIDE, step.arm, 0.0
         if self.is_rewritten:
             self.taken = [self.trials[trial.number] for trial in self.taken]
         self._moves, self._resumed, self.has_news = [], [], False

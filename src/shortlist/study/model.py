@@ -60,7 +60,7 @@ class Model:
         """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
         if self.decision is None or not self.bound.engine.setup.has_pilot:
             return self.decision is not None
-        return self.initialized and self.posterior.aside > 0
+        return self.initialized and self.posterior.pilot_size > 0
 
     @property
     def verifies(self) -> bool:

@@ -73,7 +73,7 @@ class Study(View):
         bandit: nothing is known about the arms.
     m : int
         How many to find.
-    sigma : float, "bounded", "estimate", "estimate per arm", or a number for every arm
+    sigma : float, "bounded", "estimate", "estimate per arm", a number for every arm, or a Noise
         The noise is σ-sub-Gaussian. There is no default: a wrong σ silently voids the guarantee.
     reward_range : (low, high), optional
         Where all results lie, for ``sigma="bounded"``.

@@ -205,7 +205,7 @@ class View:
             return "audit"
         if model.looks:
             return "rounds"
-        if model.posterior.aside:
+        if model.posterior.pilot_size:
             return "pulls after the pilot"
         return "initial pulls" if model.decision is None else "pilot"
 
@@ -296,7 +296,7 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
     # Those of an audit are asked for first, and are not part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)
     earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
-    lacking = study.round.until_look - earlier - len(study.waiting)
+    lacking = study.round.until_decision - earlier - len(study.waiting)
     return min(max(lacking, 0) + audits, len(trials))
 
 
@@ -338,7 +338,7 @@ def next_look(study: View) -> str:
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """
-    left = study.round.until_look
+    left = study.round.until_decision
     return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 
@@ -353,9 +353,7 @@ def before_the_rounds(study: View) -> str:
     '0 of 21 initial pulls are told.'
     """
     if study.model.verifies:
-        return (
-            f"The list is being verified: {study.round.until_look:,} more complete the first plan."
-        )
+        return f"The list is being verified: {study.round.until_decision:,} more complete the first plan."
     if study.stage == "pilot":
         return (
             "The pilot is running: evaluations are chosen as usual, but nothing is certified until "
@@ -363,9 +361,9 @@ def before_the_rounds(study: View) -> str:
         )
     opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
-    if study.model.posterior.aside:
+    if study.model.posterior.pilot_size:
         return (
-            f"The pilot is over ({study.model.posterior.aside:,} evaluations, set aside); {told:,} of "
+            f"The pilot is over ({study.model.posterior.pilot_size:,} evaluations, set aside); {told:,} of "
             f"the {len(opening):,} pulls that follow it are told."
         )
     if makes_plans(study):

@@ -323,7 +323,7 @@ def test_the_threshold_is_the_present_one_and_grows(threshold: str | None) -> No
     tell(study, 100)
     engine, posterior = study.bound.engine, study.posterior
     C = extrapolation._later_threshold(engine, posterior)
-    since = posterior.observed - posterior.aside
+    since = posterior.observed - posterior.pilot_size
     assert C(since) == pytest.approx(engine.threshold(posterior, study.round), rel=1e-9)
     assert C(10.0 * since) > C(since)
 

@@ -1291,3 +1291,49 @@ def begin_stored(path: Path | None) -> shortlist.Study:
 
 def told_by_seed(trial: Trial) -> float:
     return float(np.random.default_rng(trial.seed).normal())
+
+
+# Who is at work
+
+
+def test_the_trials_of_a_run_that_is_not_heard_of_are_given_out_again(
+    new_storage: Callable[[], str],
+) -> None:
+    place = new_storage()
+    one, other = study(storage=place), study(storage=place)
+    one.ask()  # by hand: whoever asked may still be at it
+    one._log.storage.hold("dead", 2.0)
+    one._log.ask(1, in_turn=True, run="dead")
+    assert other.ask().number == 2
+    one._log.storage.hold("dead", 2.0)
+    assert other.ask().number == 3
+    time.sleep(2.1)
+    assert [trial.number for trial in other.ask(2)] == [1, 4]
+    assert other.trials[1].run is None
+
+
+@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.parametrize("pool", [False, True])
+def test_a_run_says_that_it_is_at_work_however_long_it_takes(
+    pool: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluation, "RUN_LEASE", 0.4)
+    one, other = (study(storage=tmp_path / "study.db") for _ in range(2))
+    begun, over = threading.Event(), threading.Event()
+
+    def slow(trial: Trial) -> float:
+        begun.set()
+        assert over.wait(60)
+        return by_seed(trial)
+
+    with ThreadPoolExecutor(1) as executor:
+        given: dict[str, Any] = {"executor": executor if pool else None, "max_evaluations": 1}
+        with in_the_background(lambda: one.run(slow, progress=False, **given)):
+            assert begun.wait(60)
+            time.sleep(1.0)
+            assert other.ask().number == 1
+            over.set()
+    assert one.trials[0].state == "told"
+    assert other._log.storage.names() == ["study"]
+    with other._log.storage.transaction(writing=False) as transaction:
+        assert transaction.leases() == {}

@@ -152,7 +152,7 @@ def update_smallest_gaps(
     state: State, current: Round, scale: float, key: np.uint64, challenger_key: np.uint64
 ) -> None:
     """Update J(t) by the rule ``smallest_gap``."""
-    memory, candidates, inside, kept = (
+    memory, candidates, inside, largest = (
         current.memory,
         current.candidates,
         current.inside,
@@ -183,20 +183,20 @@ def update_smallest_gaps(
     examined[0] += found
     for k in range(m):
         undecided[found + k] = candidates[k]
-        kept[k] = -np.inf
+        largest[k] = -np.inf
     candidates[:] = NO_ARM
     for k in range(found, found + m):
         inside[undecided[k]] = False
-        insert(kept, candidates, -current.mth_gaps[undecided[k]], undecided[k], key)
+        insert(largest, candidates, -current.mth_gaps[undecided[k]], undecided[k], key)
     for k in range(found):
         j = undecided[k]
-        limit = -kept[m - 1] + NEAR * (abs(kept[m - 1]) + size)
+        limit = -largest[m - 1] + NEAR * (abs(largest[m - 1]) + size)
         if is_excluded(state, memory, j, m, scale, limit, counts[j]):
             continue
         if state.layout == ROWS and state.kept.slots[j] == NO_ARM:
             keep_rows(state, memory, undecided[found : found + m])
         slot = slot_of(state, memory, j)
         current.mth_gaps[j] = rank_row(state, current, slot, j, scale, challenger_key)
-        insert(kept, candidates, -current.mth_gaps[j], j, key)
+        insert(largest, candidates, -current.mth_gaps[j], j, key)
     for k in range(m):
         inside[candidates[k]] = True

@@ -40,7 +40,7 @@ class Memory(Record):
 def make_memory(arms: int, m: int, rows: int) -> Memory:
     """An empty memory for that many arms, ``rows`` of which have a row of G."""
     # An arm that no high arm excludes costs a row: with very many arms, more high arms are listed.
-    listed = max(LISTED * rows_read(m, arms), min(arms // 100, MOST_LISTED))
+    listed = max(LISTED * rows_read.interpret(m, arms), min(arms // 100, MOST_LISTED))
     high = min(arms, listed)
     return Memory(
         owners=np.full(rows, NO_ARM, np.int64),
@@ -73,4 +73,4 @@ def number_of_rows(features: Table, m: int, *, skips_arms: bool, needs_mth_gaps:
     gram = needs_mth_gaps and not skips_arms and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:
         return arms
-    return min(arms, m + SPARE + (rows_read(m, arms) if skips_arms else 0))
+    return min(arms, m + SPARE + (rows_read.interpret(m, arms) if skips_arms else 0))

@@ -130,7 +130,7 @@ def statistics(study: View) -> list[Checked]:
     decision = study.model.decision
     if study.statistic is None or decision is None:
         return []
-    last, aside = study.evaluations, study.model.posterior.aside
+    last, aside = study.evaluations, study.model.posterior.pilot_size
     if study.model.stopped:
         last = study.answered_at
     found = []
@@ -237,7 +237,7 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
     if not study.aim.certifies:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
     opening, _ = study.model.first_bound.engine.initial_pulls(study.model.posterior)
-    first = aside = study.model.posterior.aside
+    first = aside = study.model.posterior.pilot_size
     if study.model.first_bound.engine.setup.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)

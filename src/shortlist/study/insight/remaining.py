@@ -167,7 +167,7 @@ def _too_early(study: View) -> Projection | None:
         which = "the initial pulls"
         if makes_plans(study):
             which = "the first plan"
-        elif posterior.aside:
+        elif posterior.pilot_size:
             which = "those after the pilot"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
@@ -280,7 +280,7 @@ def two_digits(number: int) -> str:
 
 def _by_widths(engine: AnyEngine, posterior: Posterior, now: Any) -> list[float]:
     """Evaluations at the stop if the gaps are large, as estimated, and small."""
-    setup, told, aside = engine.setup, posterior.observed, posterior.aside
+    setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
     estimated = engine.estimates(posterior, now)
     order = np.argsort(-estimated.means, kind="stable")
     inside, outside = order[max(0, setup.m - NEAR) : setup.m], order[setup.m : setup.m + NEAR]
@@ -310,7 +310,7 @@ def _deviations(
 
 def _later_threshold(engine: AnyEngine, posterior: Posterior) -> Callable[[float], float]:
     """C after so many evaluations since the pilot, if the arms keep their shares of the pulls."""
-    setup, told, aside = engine.setup, posterior.observed, posterior.aside
+    setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
     learnt = (
         posterior.information_since_pilot(setup.sigma) if setup.has_pilot else posterior.log_det
     )
