@@ -5,7 +5,7 @@ results an arm at least where that is not more than half. Then N_a is to be prop
 (s_a/(μ̂_a − c))², ten results at a time, with c between the arms of rank m and m + 1. As published, c
 is where both are equally many standard errors away; an arm that has few results then gets few more,
 so c half way between them is tried too. s_a is estimated, or it is σ. The formulas were derived anew and
-compared with two public programs, not with the article: docs/fixed-budget.md.
+compared with two public programs, not with the article: docs/measurements.md.
 
 Top-two Thompson sampling (Russo 2016) draws the means from their posterior, which is normal around
 least squares on the features; the m best of a draw are the leaders. It draws again until the m best

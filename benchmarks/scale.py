@@ -1,6 +1,6 @@
 """A round from 4 to a million arms: time, memory touched, and both beside a copy and plain NumPy.
 
-    python benchmarks/scale.py [--most 1000000] [--picture docs/images/performance.png]
+    python benchmarks/scale.py [--most 1000000] [--picture scale.png]
 
 One pass is the time in which a copy moves as many bytes as X has (a copy reads and writes: X copied
 is two passes). Times are CPU time of one thread: the machine is shared. Every algorithm is measured

@@ -146,7 +146,7 @@ def _read_file(path: str) -> Features:
     if path.lower().endswith((".csv", ".tsv", ".txt")):
         from shortlist.files.csv_files import read_table
 
-        names, columns, rows = read_table(Path(path), named=None)
+        names, columns, rows = read_table(Path(path))
         if names is None:
             LOGGER.info("%s has no column of names: arms are named by their rows, from 0", path)
         return Features(rows, names, columns)

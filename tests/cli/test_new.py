@@ -21,7 +21,7 @@ def linear_pilot(*names: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_bound_is_that_of_the_theory(folder: Path) -> None:
+def test_the_lower_bound_is_that_of_the_theory(folder: Path) -> None:
     write(pilot="pilot.csv")
     linear_pilot("C09", "C10", "C14", "C18", "C01")
     report = asked("new", "screen.toml")["outlook"]

@@ -29,6 +29,5 @@ def test_bands_are_the_intervals_at_the_checkpoints(algorithm: object) -> None:
         upper = [tuple(line.get_ydata()) for line in figure.axes[1].lines]
         statistics = past.frame["statistic"].iloc[times - 1]
         assert tuple(statistics) in upper
-    named = [text.get_text() for text in figure.axes[0].texts]
-    assert len(named) == len(inside) + 1
+    assert len(figure.axes[0].get_legend().get_texts()) == len(inside) + 1
     assert texts(plot.shrinking(s, history=past)) == texts(figure)

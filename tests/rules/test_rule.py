@@ -1,9 +1,7 @@
-"""A user's own rule: what is refused, what is warned of, and choices at random that repeat."""
+"""A user's own rule: what is refused, and choices at random that repeat."""
 
 from __future__ import annotations
 
-import random as chance
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -14,7 +12,8 @@ import pytest
 import shortlist
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import priority
-from shortlist.rules.rule import ARGUMENTS, SIGNATURES, _random_source
+from shortlist.rules.rule import ARGUMENTS, SIGNATURES
+from shortlist.testing import check_algorithm
 
 
 def too_few(b: int, c: int) -> int:
@@ -36,19 +35,8 @@ def remembers_and_returns_nothing(pair, arms, key):  # type: ignore[no-untyped-d
     seen[pair.b] = pair.c
 
 
-GENERATOR = np.random.default_rng(0)
-
-
 def by_numpy(pair, arms, key):  # type: ignore[no-untyped-def]
     return pair.b if np.random.random() < 0.5 else pair.c  # noqa: NPY002
-
-
-def by_python(pair, arms, key):  # type: ignore[no-untyped-def]
-    return chance.choice((pair.b, pair.c))
-
-
-def by_a_generator(pair, arms, key):  # type: ignore[no-untyped-def]
-    return GENERATOR.choice([pair.b, pair.c])
 
 
 def by_its_key(pair, arms, key):  # type: ignore[no-untyped-def]
@@ -84,22 +72,7 @@ def test_an_interpreted_rule_that_returns_no_arm_is_named_when_it_is_called() ->
         shortlist.compare(mine, instance, runs=1, progress=False)
 
 
-@pytest.mark.parametrize(
-    ("function", "source"),
-    [(by_numpy, "np.random"), (by_python, "chance"), (by_a_generator, "GENERATOR")],
-)
-def test_chance_that_does_not_follow_the_seed_is_warned_of(
-    function: Callable[..., Any], source: str
-) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        shortlist.GIFA(selection=function)
-    assert f"uses {source}, which does not follow the seed" in str(caught[0].message)
-    assert caught[0].filename == __file__
-
-
 def test_a_rule_that_chooses_by_its_key_repeats_itself() -> None:
-    assert _random_source(by_its_key) == ""
     mine = shortlist.GIFA(selection=by_its_key, name="by its key")
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     one, two, other = (
@@ -108,3 +81,8 @@ def test_a_rule_that_chooses_by_its_key_repeats_itself() -> None:
     )
     assert one == two
     assert one != other
+
+
+def test_a_rule_that_does_not_follow_the_seed_fails_its_check() -> None:
+    with pytest.raises(AssertionError, match="the same arms after the same results"):
+        check_algorithm(shortlist.GIFA(selection=by_numpy, name="by NumPy"), runs=5)

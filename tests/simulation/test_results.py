@@ -106,17 +106,6 @@ def test_what_no_theorem_covers_is_called_heuristic_everywhere() -> None:
     assert "no theorem covers" in figure.axes[0].get_xlabel()
 
 
-def test_runs_stored_by_earlier_versions_are_summarized_and_drawn(
-    results: shortlist.simulation.results.Results,  # type: ignore[name-defined]
-) -> None:
-    old = replace(results, frame=results.frame.drop(columns=["threshold", "proven"]))
-    assert old.summary()["proven"].isna().all()
-    assert "LUCB" in repr(old)
-    assert old.heuristic == set()
-    figure = shortlist.plot.samples(old)
-    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["LUCB", "m-LinGapE"]
-
-
 def test_why_there_is_no_lower_bound_is_said() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     results = shortlist.compare("LUCB", instance, runs=2, epsilon=0.1, progress=False)

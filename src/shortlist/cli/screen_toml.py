@@ -105,7 +105,7 @@ class ScreenFile:
 
         if self.arms_file.suffix.lower() in (".parquet", ".pq"):
             return {"features": _read_parquet(self.arms_file)}
-        names, columns, rows = read_table(self.arms_file, named=None)
+        names, columns, rows = read_table(self.arms_file)
         if names and "" in names:
             raise InvalidFeatures(
                 f"{self.arms_file}: the arm in row {names.index('') + 1} has no name in the first "

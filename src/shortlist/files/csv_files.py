@@ -36,14 +36,12 @@ def read_lines(
     file: Path,
     *,
     data: bytes | None = None,
-    spaced: bool = False,
     is_cut_right: Callable[[list[str], list[str]], bool] | None = None,
 ) -> list[Line]:
     """The lines that are not blank, split into cells at commas, semicolons or tabs.
 
-    Where the first line has none of these, ``spaced`` splits at spaces. ``is_cut_right`` is given
-    the heading and a line, and may know that commas do separate. ``data`` is the file's content,
-    where it was sent and is not on the disk.
+    ``is_cut_right`` is given the heading and a line, and may know that commas do separate. ``data``
+    is the file's content, where it was sent and is not on the disk.
     """
     file = checked_path(file, InvalidFeatures)
     try:
@@ -58,18 +56,15 @@ def read_lines(
     except UnicodeDecodeError:
         raise InvalidFeatures(f"{file} is not text in UTF-8: save it as CSV in UTF-8.") from None
     start = next((line for line in text.splitlines() if line.strip()), "")
-    mark = next((mark for mark in ";\t," if mark in start), None)
-    if mark is None and spaced:
-        lines = [(number, line.split()) for number, line in enumerate(text.splitlines(), 1)]
-    else:
-        reader = csv.reader(io.StringIO(text), delimiter=mark or ",", strict=True)
-        try:
-            lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
-        except csv.Error as error:
-            raise InvalidFeatures(
-                f"{file}, line {reader.line_num} cannot be read as CSV ({error}): is there a quote "
-                "that is not closed? Correct it."
-            ) from None
+    mark = next((mark for mark in ";\t," if mark in start), ",")
+    reader = csv.reader(io.StringIO(text), delimiter=mark, strict=True)
+    try:
+        lines = [(reader.line_num, [cell.strip() for cell in cells]) for cells in reader]
+    except csv.Error as error:
+        raise InvalidFeatures(
+            f"{file}, line {reader.line_num} cannot be read as CSV ({error}): is there a quote "
+            "that is not closed? Correct it."
+        ) from None
     lines = [(number, cells) for number, cells in lines if any(cells)]
     if not lines:
         raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
@@ -85,15 +80,13 @@ def read_lines(
     return lines
 
 
-def read_table(file: Path, *, named: bool | None = False) -> CsvTable:
-    """Read a table; comma, semicolon, tab or spaces between the numbers.
+def read_table(file: Path, *, named: bool = False) -> CsvTable:
+    """Read a table with commas, semicolons or tabs between its cells.
 
-    The first line names the columns if it is text. The first column names the rows if it is text,
-    if its heading is empty (as pandas writes an index), or if it is ``named``. Then spaces do not
-    separate, since names may contain them, and decimal commas are read as in plates. With None in
-    place of ``named`` they are read so too, and the first column is looked at (``may_be_names``).
+    The first line names the columns if it is text. The first column names the rows if the caller
+    knows that it does (``named``), or if it can (``may_be_names``).
     """
-    lines = read_lines(file, spaced=named is False)
+    lines = read_lines(file)
     start, heading = lines[0]
     width = len(heading)
     for number, cells in lines:
@@ -103,20 +96,17 @@ def read_table(file: Path, *, named: bool | None = False) -> CsvTable:
                 "every line must have the same number of them. A comma within a cell needs quotes "
                 "around it, or semicolons between the cells."
             )
-    expected = named is not False  # names in the first column
-    if expected and width == 1:
+    if width == 1:
         raise InvalidFeatures(
             f"{file}, line {start} has a single cell: a name is expected, then numbers, with "
             "commas, semicolons or tabs in between."
         )
-    titled = heading[0] == "" or _is_heading(heading, lines[1:], expected)
+    titled = heading[0] == "" or _is_heading(heading)
     body = lines[1:] if titled else lines
     if not body:
         raise InvalidFeatures(f"{file} has a heading but no numbers: add a line for each row.")
-    if named is None:
-        title = heading[0] if titled else None
-        expected = may_be_names(title, [cells[0] for _, cells in body])
-    first = 1 if expected or heading[0] == "" or (named is False and _has_names(file, body)) else 0
+    title = heading[0] if titled else None
+    first = 1 if named or may_be_names(title, [cells[0] for _, cells in body]) else 0
     cells = [cell for _, line in body for cell in line[first:]]
     width -= first
 
@@ -126,23 +116,19 @@ def read_table(file: Path, *, named: bool | None = False) -> CsvTable:
     def no_number(cell: str) -> str:
         return f"{cell!r} is not a finite number. Correct it, or drop its row or its column."
 
-    for k, cell in enumerate(cells if named is False else ()):
-        if "," in cell:
-            raise InvalidFeatures(f"{where(k)}: {no_number(cell)}")
     numbers = read_numbers(cells, where, no_number, InvalidFeatures)
     values = [numbers[k : k + width] for k in range(0, len(numbers), width)]
     rows = [cells[0] for _, cells in body] if first else None
     return CsvTable(rows, heading[first:] if titled else None, values)
 
 
-def _is_heading(first: list[str], rest: list[Line], named: bool) -> bool:
+def _is_heading(first: list[str]) -> bool:
     """Whether the first line is text, or a name and then 0, 1, 2, … or 1, 2, 3, …."""
-    if not any(resembles_number(cell) for cell in first[1 if named else 0 :]):
+    if not any(map(resembles_number, first[1:])):
         return True
     counted = [[str(k + start) for k in range(len(first) - 1)] for start in (0, 1)]
-    named = named or (bool(rest) and not any(resembles_number(cells[0]) for _, cells in rest))
     # With a single column "a,1" is more likely an arm and its number.
-    return len(first) > 2 and not resembles_number(first[0]) and first[1:] in counted and named
+    return len(first) > 2 and not resembles_number(first[0]) and first[1:] in counted
 
 
 NAMING = ("", "name", "names", "arm", "arms", "id", "index", "candidate", "compound", "drug")
@@ -165,21 +151,6 @@ def may_be_names(title: str | None, cells: Sequence[str]) -> bool:
     return all(re.fullmatch(r"\d+", cell, re.ASCII) for cell in cells) and len(set(cells)) == len(
         cells
     )
-
-
-def _has_names(file: Path, body: list[Line]) -> bool:
-    """Whether the first of several columns is text; raises where it is partly."""
-    numeric = [resembles_number(cells[0]) for _, cells in body]
-    if len(body[0][1]) == 1 or all(numeric):
-        return False
-    if any(numeric):
-        number, cells = body[numeric.index(False)]
-        raise InvalidFeatures(
-            f"{file}, line {number}: the first column contains {cells[0]!r} here and a number "
-            "elsewhere. Make it all numbers, or, if it names the rows, all text or with an empty "
-            "heading."
-        )
-    return True
 
 
 def _no_result(text: str) -> str:

@@ -21,7 +21,7 @@ from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 
-# A fifth of δ, and at least 60 degrees of freedom: docs/noise.md says why.
+# A fifth of δ, and at least 60 degrees of freedom: docs/measurements.md says why.
 SHARE = 0.2
 DEGREES = 60
 DEGREES_OF_EACH = 30  # where each arm has a σ of its own

@@ -25,7 +25,7 @@ are right within ε, else for the m best of the draw. A set's share of δ is in 
 votes.
 
 Neither the guess, nor the prior ρ, nor a design or the length of a plan enters the proof: they
-decide how long it takes. docs/algorithms.md has the whole proof.
+decide how long it takes. docs/proofs.md has the whole proof.
 """
 
 from __future__ import annotations

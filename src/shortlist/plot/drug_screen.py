@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.plot.arms import drawn
+from shortlist.plot.arms import cut
 from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for, box, label_rows
 
 if TYPE_CHECKING:
@@ -55,11 +55,8 @@ def rewards(
     places = np.arange(len(drugs), 0, -1)
     for drug, place in zip(drugs, places.tolist(), strict=True):
         box(ax, values[drug], place, LABELS[known[drug]][0])
-    names = drawn(drugs)
-    stars = [
-        f"★ {name}" if drug in shortlist else name for name, drug in zip(names, drugs, strict=True)
-    ]
-    label_rows(ax, stars, places)
+    stars = ["★ " if drug in shortlist else "" for drug in drugs]
+    label_rows(ax, [star + cut(drug) for star, drug in zip(stars, drugs, strict=True)], places)
     for text, drug in zip(ax.get_yticklabels(), drugs, strict=True):
         text.set_color(LABELS[known[drug]][0])
     handles = [

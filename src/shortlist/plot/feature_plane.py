@@ -14,12 +14,12 @@ from shortlist.plot.arms import (
     OUTSIDE,
     colour,
     headline,
-    labels,
+    labels_of,
     look_of,
     names_of,
     pair_words,
 )
-from shortlist.plot.figure import axes_for, caption, lay_out, open_frame, say, write_around
+from shortlist.plot.figure import axes_for, open_frame, say, write_around
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,28 +67,26 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     'first principal component of the features (98 % of their variance)'
     """
     places, shares = components(study.problem.features)
-    _, ax = axes_for(ax, 9 if shares[1] else 4)
+    _, panel = axes_for(ax, 9 if shares[1] else 4)
     if study.problem.is_classical:
         why = "nothing is known about these arms, so no two are closer than any others."
-        return say(ax, f"No plane to draw: {why}")
+        return say(panel, f"No plane to draw: {why}")
     if not shares.any():
-        return say(ax, "No plane to draw: all arms have the same features.")
+        return say(panel, "No plane to draw: all arms have the same features.")
     table = study.table()
     look = look_of(study, history)
-    words = _arms(ax, places, table["mean"].to_numpy())
+    words = _arms(panel, places, table["mean"].to_numpy())
     if look is not None:
-        words += _boundary(ax, places, look)
+        words += _boundary(panel, places, look)
     if study.bound.relation.guide:
         words += "The features helped to guess, and had no part in the verification. "
     elif not study.bound.relation.uses_features:
         words += f"{study.bound.name} does not look at the features. "
-    _axes(ax, shares)
+    words += "A name that would cover another, or a point, is left out. "
+    _axes(panel, shares)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
-    title, arms = headline(study, study.evaluations), study.problem.arms
-    # Names are placed when all else has its place, and then the caption says how many.
-    figure = write_around([ax], title, [(first, words + _without_names(arms, 0))])
-    written = _names(ax, places, study.problem, look)
-    caption(ax, (first, words + _without_names(arms, written)))
+    figure = write_around(ax, [panel], headline(study, study.evaluations), [(first, words)])
+    _names(panel, places, study.problem, look)
     return figure
 
 
@@ -134,8 +132,8 @@ def _axes(ax: Any, shares: np.ndarray) -> None:
     ax.set_ylabel(f"second ({_percent(shares[1])})", fontsize=9)
 
 
-def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> int:
-    """Name the boundary pair, the shortlist, and the others if they are few; returns how many."""
+def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> None:
+    """Name the boundary pair, the shortlist, and the others if they are few."""
     chosen: list[int] = []
     others = np.empty((0, 2))
     if look is not None:
@@ -145,10 +143,10 @@ def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> 
     if problem.arms <= NAMED:
         chosen += range(problem.arms)
     chosen = list(dict.fromkeys(chosen))[:NAMED]
-    return place_names(
+    place_names(
         ax,
         places[chosen],
-        names_of(problem, chosen, ax) if look is None else labels(look, chosen, ax),
+        names_of(problem, chosen, ax) if look is None else labels_of(look, chosen, ax),
         [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
         others=others,
         needed=0 if look is None else 2,
@@ -163,43 +161,37 @@ def place_names(
     *,
     others: np.ndarray,
     needed: int,
-) -> int:
+) -> None:
     """Write each name beside its point, where it covers no name, no point and none of the others.
 
-    Earlier names choose first. A name that finds no place is left out, but for the first
-    ``needed``. Returns how many were written. Call it last: what changes the layout moves points.
+    Earlier names choose first. A name that finds no place is left out, but for the first ``needed``.
+    Call it last: what changes the layout moves points.
     """
-    lay_out(ax.get_figure(root=True))
-    ax.apply_aspect()
+    ax.get_figure(root=True).draw_without_rendering()  # everything else has its place now
     around = ax.transData.transform(np.vstack([points, others]))
     frame = ax.get_window_extent()
-    taken: list[Any] = []
+    boxes: list[Any] = []  # of the names that are written
     for k, (point, name, ink) in enumerate(zip(points, names, colours, strict=True)):
-        tries = []
-        for x, y, ha, va in SIDES:
-            style = {"color": ink, "fontsize": 8, "ha": ha, "va": va, "zorder": 5, "bbox": BEHIND}
-            text = ax.annotate(
-                name, point, (x, y), textcoords="offset points", parse_math=False, **style
-            )
-            box = text.get_window_extent()
-            outside = box.x0 < frame.x0 or box.x1 > frame.x1
-            outside |= box.y0 < frame.y0 or box.y1 > frame.y1
-            covered = box.padded(RING).count_contains(around) + 10 * box.count_overlaps(taken)
-            tries.append((covered + 100 * outside, text, box))
-            if tries[-1][0] == 0:
-                break
-        least = min(tries, key=lambda each: each[0])
-        if least[0] == 0 or k < needed:
-            taken.append(least[2])
-        for _, text, box in tries:
-            if not taken or box is not taken[-1]:
-                text.remove()
-    return len(taken)
+        style = {"color": ink, "fontsize": 8, "zorder": 5, "bbox": BEHIND, "parse_math": False}
+        text = ax.annotate(name, point, (0, 0), textcoords="offset points", **style)
+        cost = {}
+        for side in SIDES:
+            box = _beside(text, side)
+            outside = not (frame.contains(*box.min) and frame.contains(*box.max))
+            covered = box.padded(RING).count_contains(around) + 10 * box.count_overlaps(boxes)
+            cost[side] = covered + 100 * outside
+        best = min(SIDES, key=lambda side: cost[side])
+        if cost[best] and k >= needed:
+            text.remove()
+        else:
+            boxes.append(_beside(text, best))
 
 
-def _without_names(arms: int, written: int) -> str:
-    words = f"{arms - written:,} of the {arms:,} arms are drawn without their names. "
-    return words if written < arms else ""
+def _beside(text: Any, side: tuple[int, int, str, str]) -> Any:
+    """Move a name to a side of its point; returns the pixels that it covers."""
+    x, y, ha, va = side
+    text.set(position=(x, y), ha=ha, va=va)
+    return text.get_window_extent()
 
 
 def _percent(share: float) -> str:

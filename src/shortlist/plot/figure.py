@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,7 +27,7 @@ EMPTY: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None, "Creator": None},
 }
 DPI = 150
-LONGEST, SHORTEST = 96, 20  # characters of a line around a panel
+LETTERS = 12.5  # of a title or a caption, to an inch; most texts have 15, some have wide letters
 
 
 def panels_for(
@@ -77,35 +77,17 @@ def save(figure: Figure, path: str | PathLike[str], *, replace: bool = True) -> 
     list of Path
         What was written.
     """
-    pyplot = load_pyplot()
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-
     path = Path(path)
     if path.suffix.lower() in EMPTY:
         paths = [path]
     else:
         paths = [path.with_name(f"{path.name}{ending}") for ending in EMPTY]
-    dpi, engine, shown = figure.dpi, figure.get_layout_engine(), figure.canvas
-    try:
-        # As savefig does, which lays out and draws everything once more for each file.
-        figure.set_dpi(DPI)
-        if engine is not None:
-            engine.execute(figure)
-            figure.set_layout_engine("none")
+    with load_pyplot().rc_context({"svg.hashsalt": "shortlist"}):
         for place in paths:
-            drawn, ending = io.BytesIO(), place.suffix.lower()
-            with pyplot.rc_context({"svg.hashsalt": "shortlist"}):
-                canvas: Any = (FigureCanvasAgg if ending == ".png" else FigureCanvasSVG)(figure)
-                draw = canvas.print_png if ending == ".png" else canvas.print_svg
-                draw(drawn, metadata=EMPTY[ending])
-            write_file(place, drawn.getvalue(), replace=replace)
-    finally:
-        figure.set_dpi(dpi)  # it can still be shown, and saved again
-        figure.set_canvas(shown)
-        if engine is not None:
-            figure.set_layout_engine(engine)
-        pyplot.close(figure)
+            content, ending = io.BytesIO(), place.suffix.lower()
+            figure.savefig(content, format=ending[1:], dpi=DPI, metadata=EMPTY[ending])
+            write_file(place, content.getvalue(), replace=replace)
+    load_pyplot().close(figure)
     return paths
 
 
@@ -170,8 +152,6 @@ def label_rows(
 def open_frame(ax: Any) -> None:
     """Leave out the frame above and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
-    # The labels are farther out, and to measure a spine is to make all its ticks once more.
-    ax.spines[:].set_in_layout(False)
 
 
 def say(ax: Any, sentence: str) -> Figure:
@@ -185,72 +165,48 @@ def say(ax: Any, sentence: str) -> Figure:
 
 
 def write_around(
+    ax: Any,
     panels: Sequence[Any],
     title: str,
     captions: Sequence[tuple[str, str]],
     *,
-    above_all: bool = False,
+    side: Literal["left", "right"] = "left",
 ) -> Figure:
-    """Write a title above the first panel and a caption below each, no line wider than its panel.
+    """Write a title above the panels, and below them what each axis shows and how to read it.
 
-    A caption says what the axis shows, and how to read it. With ``above_all`` the title stands
-    above the whole figure. All else must be drawn before: names take from the width of a panel.
+    In a figure of its own (``ax`` is None) title and captions are as wide as the figure. On the axes
+    of a user they begin at the left end of the panel, or end at its right end: names of arms stand
+    on the other ``side``, and leave less room for the panel than for the words.
     """
     figure: Figure = panels[0].figure
-    lay_out(panels[0].get_figure(root=True))
     # No mathematics: the name of an arm may hold a dollar sign.
-    plain: dict[str, Any] = {"parse_math": False}
-    if above_all:
-        above, room = figure.suptitle("", fontsize=10, **plain), 0.96 * figure.bbox.width
-    else:
-        above = panels[0].set_title("", fontsize=10, **plain)
-        room = panels[0].get_window_extent().width
-    _fill(above, [title], room)
-    for ax, parts in zip(panels, captions, strict=True):
-        caption(ax, parts)
+    above, below = ({"fontsize": size, "parse_math": False} for size in (10, 9))
+    if ax is None:
+        words = "\n".join(sentences for _, sentences in captions)
+        figure.suptitle(_lines(title, figure.get_figwidth()), **above)
+        figure.supxlabel(_lines(words, figure.get_figwidth()), x=0.02, ha="left", **below)
+        for panel, (axis, _) in zip(panels, captions, strict=True):
+            panel.set_xlabel(axis, **below)
+        return figure
+    panels[0].set_title(_lines(title, room(panels[0])), loc=side, **above)
+    for panel, (axis, sentences) in zip(panels, captions, strict=True):
+        words = _lines(f"{axis}\n{sentences}".strip(), room(panel))
+        panel.set_xlabel(words, loc=side, multialignment="left", **below)
     return figure
 
 
-def caption(ax: Any, parts: tuple[str, str]) -> None:
-    """Write below a panel that has its place what its axis shows, and how to read it."""
-    below = ax.set_xlabel("", fontsize=9, parse_math=False)
-    _fill(below, [part for part in parts if part], ax.get_window_extent().width)
+def room(ax: Any) -> float:
+    """How wide the column of the figure is in which a panel stands, in inches."""
+    spec = ax.get_subplotspec()
+    columns = 1 if spec is None else spec.get_gridspec().ncols
+    return float(ax.figure.bbox.width / ax.get_figure(root=True).dpi / columns)
 
 
-def lay_out(figure: Figure) -> None:
-    """Give everything in a figure its place."""
-    engine = figure.get_layout_engine()
-    if engine is None:
-        figure.draw_without_rendering()
-    else:
-        engine.execute(figure)  # a drawing would begin with it, and take as long again
-
-
-def _fill(text: Any, paragraphs: Sequence[str], room: float) -> None:
-    """Break paragraphs so that no line is wider than the room, in pixels."""
-    for width in range(LONGEST, SHORTEST, -2):
-        words = "\n".join(_evenly(paragraph, width) for paragraph in paragraphs)
-        if words == text.get_text():  # as it was, too wide
-            continue
-        text.set_text(words)
-        if text.get_window_extent().width <= room:
-            return
-
-
-def _evenly(text: str, longest: int) -> str:
-    """A text in as few lines as it takes, all about equally long: no word stands alone.
-
-    Examples
-    --------
-    >>> print(_evenly("the 5 best of 20, 460 evaluations, stopped", 38))
-    the 5 best of 20, 460
-    evaluations, stopped
-    """
-    lines = len(textwrap.wrap(text, longest))
-    width = 1 + len(text) // max(lines, 1)
-    while len(textwrap.wrap(text, width)) > lines:
-        width += 1
-    return textwrap.fill(text, width)
+def _lines(text: str, inches: float) -> str:
+    """The text in lines that are not wider; what is equal to what stays on one line."""
+    width = int(LETTERS * inches)
+    together = text.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return "\n".join(textwrap.fill(line, width) for line in together.splitlines())
 
 
 def number(value: float, form: str = ".4g") -> str:

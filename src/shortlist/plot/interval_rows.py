@@ -11,7 +11,7 @@ from shortlist.plot.arms import (
     INSIDE,
     colour,
     headline,
-    labels,
+    labels_of,
     left_out,
     look_of,
     most_contested,
@@ -83,11 +83,9 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     if not alone and len(panels) == 2:
         _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
-        panels[1].spines["left"].set_in_layout(True)  # with its ticks, which have no labels now
-        captions.insert(
-            0, (own_axis, f"These intervals do not stop the study. {study.bound.coverage}")
-        )
-    return write_around(panels, headline(study, look.evaluation), captions, above_all=ax is None)
+        own = f"Left: These intervals do not stop the study. {study.bound.coverage}"
+        captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
+    return write_around(ax, panels, headline(study, look.evaluation), captions, side="right")
 
 
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
@@ -104,7 +102,7 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
-    label_rows(ax, labels(look, arms, ax), places, colours)
+    label_rows(ax, labels_of(look, arms, ax), places, colours)
 
 
 def _dots_alone(look: Look, arms: list[int]) -> str:

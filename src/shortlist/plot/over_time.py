@@ -10,15 +10,15 @@ import numpy as np
 from shortlist.plot.arms import (
     CHALLENGER,
     after_stop,
-    colour,
     headline,
-    labels,
+    labels_of,
     left_out,
     most_contested,
     nothing_yet,
     pair_words,
 )
 from shortlist.plot.figure import (
+    COLOURS,
     WIDTH,
     open_frame,
     panels_for,
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
 
-BANDS = 5  # more of them hide each other
-LINE = 12.0  # points from one name to the next
+CANDIDATES = (COLOURS[0], COLOURS[2], COLOURS[3], COLOURS[5])
+BANDS = 5  # those of the candidates and the challenger's: more of them hide each other
 LOG_TIME_FROM = 8.0  # a longer time than this, last over first, is drawn on a logarithmic axis
 
 
@@ -61,7 +61,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     >>> study = shortlist.Study(np.eye(3), m=1, sigma=0.1, seed=1)
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
     >>> arms, difference = shortlist.plot.shrinking(study).axes
-    >>> [text.get_text() for text in arms.texts]
+    >>> [text.get_text() for text in arms.get_legend().get_texts()]
     ['★ 2 (b)', '1 (c)']
     """
     past = study.history() if history is None else history
@@ -85,10 +85,11 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         words = words.partition("The stopping rule")[0]
     _bands(panels[0], past, look, arms, near)
     words += pair_words(look) + left_out(len(arms), look.table) + mark_stop(panels, study)
-    captions = [("evaluations" if len(panels) == 1 else "", words)]
+    captions = [("evaluations", words)]
     if len(panels) == 2:
-        captions.append(("evaluations", _difference(panels[1], study, past)))
-    return write_around(panels, headline(study, study.evaluations), captions)
+        difference = _difference(panels[1], study, past)
+        captions = [("", f"Above: {words}"), ("evaluations", f"Below: {difference}")]
+    return write_around(ax, panels, headline(study, study.evaluations), captions)
 
 
 def mark_stop(panels: Sequence[Any], study: Study) -> str:
@@ -122,31 +123,40 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
     )
     inside = look.table["in_shortlist"].to_numpy()
     place = dict(zip(past.arms.tolist(), range(len(past.arms)), strict=True))
+    hues = iter(CANDIDATES)
+    lines = {}
     for arm in arms:
-        shade, k = colour(look, arm), place[arm]
+        k = place[arm]
         if arm in near:
-            _band(ax, times, low[:, k], mean[:, k], high[:, k], shade)
+            shade = CHALLENGER if arm == look.c else next(hues)
+            lines[arm] = _band(ax, times, low[:, k], mean[:, k], high[:, k], shade)
         else:
             shade = "#B9D5E8" if inside[arm] else "0.82"
             mark = "o" if len(times) == 1 else "-"
             ax.plot(times, mean[:, k], mark, color=shade, linewidth=0.9, zorder=1.6)
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
-    ends = [(float(mean[-1, place[arm]]), colour(look, arm)) for arm in near]
-    _name_lines(ax, labels(look, near, ax), ends)
     ax.set_ylabel("mean", fontsize=9)
+    order = sorted(near, key=lambda arm: -mean[-1, place[arm]])
+    beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
+    handles = [lines[arm] for arm in order]
+    legend = ax.legend(handles, ["" for _ in order], fontsize=8, frameon=False, **beside)
+    # Written later: the legend would leave out a name that begins with an underscore.
+    for text, name in zip(legend.get_texts(), labels_of(look, order, ax), strict=True):
+        text.set(text=name, parse_math=False)
 
 
 def _band(
     ax: Any, times: np.ndarray, low: np.ndarray, middle: np.ndarray, high: np.ndarray, shade: str
-) -> None:
+) -> Any:
+    """Draw a mean and its interval over time; returns the line of the mean."""
     mark = "-"
     if len(times) == 1:  # a moment has no width
         mark = "o"
         ax.vlines(times, low, high, color=shade, linewidth=3, alpha=0.4, zorder=2)
     ax.fill_between(times, low, high, color=shade, alpha=0.13, linewidth=0, zorder=2)
     ax.plot(times, low, times, high, color=shade, linewidth=0.7, zorder=2.2)
-    ax.plot(times, middle, mark, color=shade, linewidth=1.8, zorder=3)
+    return ax.plot(times, middle, mark, color=shade, linewidth=1.8, zorder=3)[0]
 
 
 def _difference(ax: Any, study: Study, past: History) -> str:
@@ -183,47 +193,3 @@ def _time_axis(ax: Any, times: np.ndarray) -> None:
     ax.set_xlim(first, last)
     ax.grid(color="0.92", zorder=0)
     open_frame(ax)
-
-
-def _name_lines(ax: Any, names: list[str], ends: list[tuple[float, str]]) -> None:
-    """Write each line's name at its end, moved where it would cover another."""
-    low, high = ax.get_ylim()
-    points = 72.0 * ax.get_window_extent().height / ax.get_figure(root=True).dpi
-    apart = LINE * (high - low) / points
-    places = spread([height for height, _ in ends], apart)
-    where = ("axes fraction", "data")
-    for name, (height, shade), place in zip(names, ends, places, strict=True):
-        ax.annotate(
-            name,
-            (1.0, height),
-            (1.03, place),
-            xycoords=where,
-            textcoords=where,
-            arrowprops={"arrowstyle": "-", "color": shade, "linewidth": 0.7, "relpos": (0, 0.5)},
-            color=shade,
-            fontsize=8,
-            va="center",
-            parse_math=False,
-        )
-
-
-def spread(heights: Sequence[float], apart: float) -> list[float]:
-    """The heights, moved as little as needed to lie so far apart, in the same order.
-
-    Examples
-    --------
-    >>> spread([1.0, 1.0, 5.0], apart=2.0)
-    [0.0, 2.0, 5.0]
-    """
-    order = np.argsort(heights, kind="stable")
-    blocks: list[list[float]] = []  # of heights that touch: the lowest place, and how many
-    for height in np.asarray(heights, float)[order]:
-        blocks.append([float(height), 1.0])
-        while len(blocks) > 1 and blocks[-2][0] + apart * blocks[-2][1] > blocks[-1][0]:
-            low, size = blocks.pop()
-            below, many = blocks.pop()
-            lowest = (below * many + (low - apart * many) * size) / (many + size)
-            blocks.append([lowest, many + size])
-    places = np.empty(len(order))
-    places[order] = [low + apart * k for low, size in blocks for k in range(int(size))]
-    return places.tolist()

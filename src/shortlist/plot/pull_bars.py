@@ -52,34 +52,33 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         counts[state] = np.bincount(np.array(pulled, np.int64), minlength=study.problem.arms)
     total = np.sum(list(counts.values()), axis=0)
     if not total.any():
-        _, ax = axes_for(ax, 4, PULLS_ROW)
-        return say(ax, "Nothing to draw yet: no evaluation has been asked for.")
+        _, panel = axes_for(ax, 4, PULLS_ROW)
+        return say(panel, "Nothing to draw yet: no evaluation has been asked for.")
     table = study.table()
     arms = _shown(total, table["in_shortlist"].to_numpy())
     arms = best_first(table.iloc[arms], study.problem).index.to_numpy()
     inside = table["in_shortlist"].to_numpy()[arms]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
-    _, ax = axes_for(ax, len(arms), PULLS_ROW)
+    _, panel = axes_for(ax, max(len(arms), 4), PULLS_ROW)
     places = np.arange(len(arms), 0, -1)
     ends = np.zeros(len(arms), np.int64)
     for state in STATES:
         widths = counts[state][arms]
         if state == "told" or widths.any():
             style = _style(state, colours)
-            ax.barh(places, widths, left=ends, height=0.7, label=state, zorder=2, **style)
+            bars = panel.barh(places, widths, left=ends, height=0.7, label=state, zorder=2, **style)
             ends += widths
-    for place, end, told in zip(places, ends, counts["told"][arms], strict=True):
-        where = {"textcoords": "offset points", "va": "center"}
-        ax.annotate(f"{told:,}", (end, place), (3, 0), fontsize=8, color="0.3", **where)
+    told = [f"{count:,}" for count in counts["told"][arms]]
+    panel.bar_label(bars, told, padding=3, fontsize=8, color="0.3")
     labels = [
         f"★ {name}" if star else name
-        for name, star in zip(names_of(study.problem, arms.tolist(), ax), inside, strict=True)
+        for name, star in zip(names_of(study.problem, arms.tolist(), panel), inside, strict=True)
     ]
-    label_rows(ax, labels, places, colours)
-    ax.set_xlim(0, 1.08 * max(ends.max(), 1))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    label_rows(panel, labels, places, colours)
+    panel.set_xlim(0, 1.08 * max(ends.max(), 1))
+    panel.xaxis.get_major_locator().set_params(integer=True)
     captions = [("evaluations", _legend(study, counts, arms))]
-    return write_around([ax], headline(study, study.evaluations), captions)
+    return write_around(ax, [panel], headline(study, study.evaluations), captions, side="right")
 
 
 def _shown(total: np.ndarray, inside: np.ndarray) -> np.ndarray:

@@ -51,42 +51,43 @@ def stopping(
     """
     from shortlist.study.insight.history import statistics
 
-    _, ax = axes_for(ax, 7)
+    _, panel = axes_for(ax, 7)
     known = statistics(study)
     if not known or study.evaluations == 0:
-        return say(ax, nothing_yet(study))
+        return say(panel, nothing_yet(study))
     times = np.array([each.evaluation for each in known])
     values = np.array([each.statistic for each in known])
     epsilon = study.problem.epsilon
     mark = ".-" if len(times) < MANY else "-"
-    ax.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
-    ax.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
+    panel.plot(times, values, mark, color=INSIDE, linewidth=1.5, zorder=3)
+    panel.axhline(epsilon, color="black", linewidth=1.2, zorder=2)
     words = f"Line: ε = {epsilon:g}, where the study stops. "
     if not study.aim.certifies:
-        last, words = _spend(ax, study, float(values[-1]))
+        last, words = _spend(panel, study, float(values[-1]))
     elif study.model.stopped:
         stop = study.answered_at
-        ax.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
+        panel.plot([stop], [study.statistic], "o", color=CHALLENGER, markersize=8, zorder=4)
         words += f"Dot: it stopped after {stop:,}, at {number(float(values[-1]))}. "
-        words += mark_stop([ax], study)
+        words += mark_stop([panel], study)
         last = float(study.evaluations)
     else:
-        last, more = _project(ax, study, projection, float(times[-1]), float(values[-1]))
+        last, more = _project(panel, study, projection, float(times[-1]), float(values[-1]))
         words += f"Now it is {number(float(values[-1]))}. {more}"
     if last > FAR * times[-1]:
-        ax.set_xscale("log")
-        ax.set_xlim(max(1, times[0]), 1.1 * last)
+        panel.set_xscale("log")
+        panel.set_xlim(max(1, times[0]), 1.1 * last)
     else:
-        ax.set_xlim(0, 1.03 * last)
-        ax.xaxis.get_major_locator().set_params(integer=True)
-        ax.axvspan(0, times[0], color="0.94", zorder=0)
+        panel.set_xlim(0, 1.03 * last)
+        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.axvspan(0, times[0], color="0.94", zorder=0)
         words += f"Grey: the first {times[0]:,}, before the first round. " if times[0] > 1 else ""
-        words += _cut_the_start(ax, times, values, epsilon)
-    ax.xaxis.set_major_formatter(whole)
-    ax.grid(color="0.92", zorder=0)
-    open_frame(ax)
-    ax.set_ylabel(study.aim.statistic_name, fontsize=9)
-    return write_around([ax], headline(study, study.evaluations), [("evaluations", words)])
+        words += _cut_the_start(panel, times, values, epsilon)
+    panel.xaxis.set_major_formatter(whole)
+    panel.grid(color="0.92", zorder=0)
+    open_frame(panel)
+    panel.set_ylabel(study.aim.statistic_name, fontsize=9)
+    captions = [("evaluations", words)]
+    return write_around(ax, [panel], headline(study, study.evaluations), captions)
 
 
 def _spend(ax: Any, study: Study, value: float) -> tuple[float, str]:

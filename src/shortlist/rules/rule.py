@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Annotated, Any, cast
 
 import numba
-import numpy as np
 from numba.core.errors import NumbaError
 from numba.extending import typeof_impl
 
@@ -212,7 +211,7 @@ def rule(
 
 
 def _check_function(kind: str, function: Callable[..., Any]) -> None:
-    """Raise for what cannot be a rule of this kind; warn of chance that no seed governs."""
+    """Raise for what cannot be a rule of this kind."""
     name = getattr(function, "__name__", None)
     if name is None:
         raise InvalidSetting(
@@ -228,33 +227,6 @@ def _check_function(kind: str, function: Callable[..., Any]) -> None:
             f"the {kind} rule {name!r} is called with {count} arguments, but cannot take them: "
             f"write def {name}({ARGUMENTS[kind]})."
         ) from None
-    source = _random_source(function)
-    if source:
-        given = "stream" if kind == "reward" else "key"
-        hint = "uniform(stream)" if kind == "reward" else "priority(key, arm)"
-        warn_caller(
-            UserWarning(
-                f"the {kind} rule {name!r} uses {source}, which does not follow the seed: runs and "
-                f"studies with it cannot be repeated. Use the argument {given}, with {hint} of "
-                "shortlist.numerics.random (docs/adding-a-rule.md)."
-            )
-        )
-
-
-def _random_source(function: Callable[..., Any]) -> str:
-    """What a function uses of ``random`` or ``numpy.random``; empty if nothing is seen."""
-    try:
-        used = inspect.getclosurevars(function)
-    except TypeError:  # not written in Python
-        return ""
-    for name, value in {**used.globals, **used.nonlocals}.items():
-        if value is np and "random" in used.unbound:
-            return f"{name}.random"
-        for each in (value, getattr(value, "__self__", None)):  # a module, a generator, its method
-            home = each.__name__ if inspect.ismodule(each) else type(each).__module__
-            if re.fullmatch(r"random|numpy\.random(\..*)?", home):
-                return name
-    return ""
 
 
 def _answer(kind: str, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -315,7 +315,7 @@ def two_arm_threshold(constants: Reals, variance_i: float, variance_j: float) ->
     """C for two arms whose averages have these variances, in units of σ²: 1/N without features.
 
     C²(1/N_i + 1/N_j) = 2L(v_i + v_j), L = ln(m(K−m)/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ),
-    v_a = (1 + ρ/N_a)/N_a (docs/algorithms.md).
+    v_a = (1 + ρ/N_a)/N_a (docs/proofs.md).
     """
     one, other, prior = max(variance_i, TINY), max(variance_j, TINY), constants[1]
     level = constants[0]

@@ -1105,6 +1105,8 @@ def test_what_could_not_be_told_is_written_down(
     assert {t.number: t.value for t in loaded.trials if t.state == "told"} == values
     # A plate of the command line reads it too.
     assert [(row.trial, float(row.value)) for row in read_plate(file)] == results
+    with pytest.raises(errors.InvalidInput, match="is a folder, a pipe or a device"):
+        read_untold(tmp_path)
 
 
 def test_results_that_come_after_the_end_of_a_run_are_written_down_too(

@@ -68,7 +68,7 @@ def rows_read(m: int, arms: int) -> int:
 
 
 def number_of_rows(features: Table, m: int, *, skips_arms: bool, needs_mth_gaps: bool) -> int:
-    """How many rows of G to keep, chosen by measurement (see docs/performance.md)."""
+    """How many rows of G to keep, chosen by measurement (``benchmarks/scale.py``)."""
     arms, rank = features.shape
     gram = needs_mth_gaps and not skips_arms and arms <= GRAM_LIMIT
     if keeps_all_rows(arms, rank) or gram:

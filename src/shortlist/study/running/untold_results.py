@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 
 from shortlist.errors import InvalidInput
+from shortlist.files.paths import regular_file
 from shortlist.study.trial import Trial
 
 HEADING = ("trial", "arm", "value")
@@ -86,7 +87,7 @@ class UntoldResults:
 def read_untold(path: str | os.PathLike[str]) -> list[tuple[int, float]]:
     """The trials and values of a file that the error of a run names, for ``study.tell_many``."""
     try:
-        with Path(path).open(newline="", encoding="utf-8") as file:
+        with regular_file(path, InvalidInput).open(newline="", encoding="utf-8") as file:
             return [(int(row["trial"]), float(row["value"])) for row in csv.DictReader(file)]
     except (KeyError, TypeError, ValueError, csv.Error) as error:
         raise InvalidInput(
