@@ -30,7 +30,7 @@ MOST = {
     "kind of noise": 0,
     "reward_range": 13,
     "class of algorithm": 12,
-    "makes_plans": 11,
+    "makes_plans": 3,
     "misspecification": 6,
 }
 

@@ -221,5 +221,5 @@ def test_what_cannot_be_corrected_is_refused() -> None:
 def test_a_closed_trial_says_how_to_put_it_right() -> None:
     study = begin()
     trial = study.tell(study.ask(), 0.5)
-    with pytest.raises(TrialClosed, match=r"study\.correct\(trial, value, reason=…\)"):
+    with pytest.raises(TrialClosed, match=r"study\.correct\(0, value, reason=…\)"):
         study.tell(trial, 0.6)

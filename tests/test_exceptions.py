@@ -22,6 +22,7 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
+from shortlist.plans.results import PlanResults
 from shortlist.problem import Problem
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
@@ -330,8 +331,7 @@ def test_a_strategy_computes_first_and_assigns_last(name: str) -> None:
     engine: Any = STRATEGIES[name].bind(Problem.of(FEATURES, 2, **noise)).engine
     course: PlanProgress = engine.round()
     for _ in range(3):
-        course.pulls = course.strategy.plan.copy()
-        course.sums = course.pulls * np.clip(MEANS, 0.0, 1.0)
+        course.results = PlanResults.at(course.strategy.plan.copy(), np.clip(MEANS, 0.0, 1.0))
         twin = course.copy()
         made = calls(lambda t=twin: t.decide(1))  # type: ignore[misc]
         before, own = dict(vars(course.strategy)), dict(vars(course))

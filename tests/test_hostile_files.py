@@ -13,7 +13,7 @@ import pytest
 import shortlist
 from shortlist import repurposing
 from shortlist.cli.screen_toml import read_screen_file
-from shortlist.errors import DamagedStorage, ShortlistError
+from shortlist.errors import DamagedStorage, OtherTables, ShortlistError
 from shortlist.repurposing.expression.readers import (
     read_expression,
     read_gctx,
@@ -73,18 +73,19 @@ def test_a_version_of_the_tables_has_an_end(version: str, tmp_path: Path) -> Non
     place = tmp_path / "a.db"
     shortlist.Study(np.eye(2), m=1, sigma=0.5, storage=place).close()
     with closing(sqlite3.connect(place)) as connection, connection:
-        connection.execute("UPDATE shortlist_meta SET value = ? WHERE key = 'version'", [version])
-    with pytest.raises(DamagedStorage, match="not a number"):
+        connection.execute("UPDATE shortlist_meta SET value = ? WHERE key = 'tables'", [version])
+    with pytest.raises(OtherTables, match="another version"):
         shortlist.Study.load(place)
 
 
 @pytest.mark.usefixtures("without_garbage")
 @pytest.mark.parametrize("choices", ["[" * 100_000, '{"m":' * 100_000, f'{{"m": {DIGITS}}}'])
 def test_settings_that_are_too_deep_are_damaged(choices: str) -> None:
+    from shortlist.storage.base import Settings
     from shortlist.study.definition import Definition
 
     with pytest.raises(DamagedStorage):
-        Definition.read(choices, '["a", "b"]', None)
+        Definition.read(Settings(choices, '["a", "b"]', None, "", None, 0.0), "deep")
 
 
 def test_nul_in_a_screen_file(tmp_path: Path) -> None:

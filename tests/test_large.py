@@ -156,30 +156,6 @@ def test_features_are_stored_once(tmp_path: Path) -> None:
     assert np.array_equal(loaded.problem.features, x)
 
 
-def test_large_tables_of_an_older_file_are_set_apart(tmp_path: Path) -> None:
-    file, x = tmp_path / "study.db", normal(3000, 4)
-    kept = shortlist.Study(
-        x, m=3, sigma=1.0, seed=0, storage=file, algorithm="m-LinGapE", audit=False
-    )
-    trial = kept.ask()
-    kept.close()
-    with sqlite3.connect(file) as connection:  # as version 1 had it
-        connection.execute(
-            "UPDATE shortlist_studies SET arms = (SELECT arms FROM shortlist_tables), "
-            "features = (SELECT features FROM shortlist_tables)"
-        )
-        connection.execute("DROP TABLE shortlist_tables")
-        connection.execute("UPDATE shortlist_meta SET value = '1' WHERE key = 'version'")
-    connection.close()
-    loaded = shortlist.Study.load(file)
-    assert loaded.fingerprint == kept.fingerprint
-    loaded.tell(trial.number, 1.0)
-    loaded.close()
-    with sqlite3.connect(file) as connection:
-        assert connection.execute("SELECT arms FROM shortlist_studies").fetchall() == [("",)]
-    connection.close()
-
-
 # Features block by block
 
 

@@ -794,7 +794,7 @@ def test_a_screen_file_says_what_the_noise_is(
     ("sigma", "words"),
     [
         ('sigma = "bouned"', "unknown sigma 'bouned': did you mean 'bounded'"),
-        ('sigma = "bounded"', "write reward_range = [low, high]"),
+        ('sigma = "bounded"', "give reward_range = [low, high]"),
         ('sigma = "bounded"\nreward_range = [1, 0]', "from the lowest result to the highest"),
         (
             "sigma = 0.1\nreward_range = [0, 1]",

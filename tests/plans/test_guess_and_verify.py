@@ -210,7 +210,7 @@ def test_shown_means_are_the_averages_of_all_results(sigma: Any) -> None:
 
 def test_votes_are_shares_and_the_guess_is_right_within_the_slack() -> None:
     problem = ReducedProblem(np.eye(3), 1, 1.0, 0.05, 0.0)
-    fit = OwnMeans(problem).fit(np.full(3, 4), np.array([4.0, 3.0, -8.0]))
+    fit = OwnMeans(problem).fit(PlanResults(np.full(3, 4), np.array([4.0, 3.0, -8.0])))
     inside = np.array([True, False, False])
     rng = np.random.default_rng(0)
     votes = vote(fit, inside, problem, rng)

@@ -7,6 +7,7 @@ import pytest
 
 from shortlist.plans.difference_bounds import ROUNDING
 from shortlist.plans.means import LinearMeans
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
 
@@ -19,7 +20,7 @@ def test_fitted_differences_have_their_digits_however_far_apart_the_sigmas(small
         noise[0] = 1.0
         means, pulls = features @ theta, rng.integers(31, 60, size=6)
         problem = ReducedProblem(features, 1, 1.0, 0.05, 0.0, noise=noise)
-        fit = LinearMeans(problem).fit(pulls, pulls * means)
+        fit = LinearMeans(problem).fit(PlanResults.at(pulls, means))
         off = np.abs((fit.means[:, None] - fit.means) - (means[:, None] - means))
         worst = max(worst, float(off.max() / np.abs(means).max()))
     assert worst < 10.0 * ROUNDING

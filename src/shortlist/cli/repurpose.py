@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from shortlist.advice import CommandLine
 from shortlist.cli.output import decimal, note, noting_warnings, say, say_json
 from shortlist.errors import InvalidExpression, InvalidSetting, unknown_among_many
 
@@ -133,14 +134,14 @@ def repurpose(
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     if not as_json:
-        say(f"\n{outcome}\n")
+        say(CommandLine()(f"\n{outcome}\n"))
     written = [out / PULLS, outcome.write(out, replace=force)]
     try:
         written += outcome.draw(out, replace=force)
     except ImportError as error:  # the study is worth more than its picture
         note(f"no picture: {error}")
     if as_json:
-        say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
+        say_json({**outcome.to_dict(), "files": [str(path) for path in written]}, CommandLine())
     else:
         say(f"Written: {', '.join(map(str, written))}")
 
