@@ -275,7 +275,7 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
     def bare(text: str) -> str:  # without capitals and leading zeros, which spreadsheets take away
         return re.sub(r"0+(?=\d)", "", text.casefold())
 
-    def either(names: Sequence[str]) -> str:
+    def alternatives(names: Sequence[str]) -> str:
         *others, last = (repr(each) for each in names)
         return f"{', '.join(others)} or {last}" if others else last
 
@@ -284,6 +284,6 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
         alike.setdefault(bare(candidate), []).append(candidate)
     found = difflib.get_close_matches(bare(name), alike, n=NAMES_OFFERED)
     near = [candidate for each in found for candidate in alike[each]][:NAMES_OFFERED]
-    hint = f"did you mean {either(near)}?" if near else "no similar name."
-    such = "" if near else f", such as {either(known[:NAMES_OFFERED])}"
+    hint = f"did you mean {alternatives(near)}?" if near else "no similar name."
+    such = "" if near else f", such as {alternatives(known[:NAMES_OFFERED])}"
     return UnknownName(f"unknown {kind} {name!r}: {hint} There are {len(known):,} {kind}s{such}.")

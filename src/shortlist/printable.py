@@ -65,7 +65,7 @@ def in_figures(number: float) -> str:
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
-def few(names: Iterable[str], most: int = 5) -> str:
+def first_names(names: Iterable[str], most: int = 5) -> str:
     """The first of many names, and an ellipsis for the rest."""
     names = list(names)
     return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
@@ -79,7 +79,7 @@ def quoted(names: Iterable[str], most: int = 20) -> str:
     >>> quoted(["screen", "screen, without features"])
     "'screen', 'screen, without features'"
     """
-    return few(map(repr, names), most)
+    return first_names(map(repr, names), most)
 
 
 def iso(seconds: float | None) -> str | None:

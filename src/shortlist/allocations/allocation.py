@@ -128,16 +128,16 @@ def make_allocation(
     )
 
 
-def exploration(number: int, shown: Table) -> tuple[Integers, float]:
+def exploration(number: int, scaled: Table) -> tuple[Integers, float]:
     """The arms of an allocation's forced exploration, which span the features, and its c.
 
-    ``shown`` are the features in units of the arms' noise. c is Jedra and Proutière's: λ_min of the
+    ``scaled`` are the features in units of the arms' noise. c is Jedra and Proutière's: λ_min of the
     spanning arms' Σ x xᵀ over the root of their number.
     """
     if number == NONE:
         return np.zeros(0, np.int64), 0.0
-    spanner = auto(shown) if number == FRANK_WOLFE else span(shown)
-    return spanner, weakest_direction(shown, spanner) / len(spanner) ** 0.5
+    spanner = auto(scaled) if number == FRANK_WOLFE else span(scaled)
+    return spanner, weakest_direction(scaled, spanner) / len(spanner) ** 0.5
 
 
 def copy_allocation(allocation: Allocation) -> Allocation:

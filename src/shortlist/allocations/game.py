@@ -127,10 +127,10 @@ def learner_of(inside: Mask, game: Game) -> int:
     key = answer_key(inside)
     slot = place_of_key(answers, key)
     if slot < 0:
-        taken = 0
+        entries = 0
         for k in range(answers.shape[0]):
-            taken += answers[k] != EMPTY
-        if 2 * (taken + 1) > answers.shape[0]:
+            entries += answers[k] != EMPTY
+        if 2 * (entries + 1) > answers.shape[0]:
             return -1
         slot = -1 - slot
         answers[slot] = key

@@ -22,7 +22,7 @@ from shortlist.cli.study_argument import (
 )
 from shortlist.errors import StudyNotFound, UnhealthyFeatures
 from shortlist.files.paths import from_here
-from shortlist.printable import count, few
+from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
 
     problem, bound = study.problem, study.bound
     about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
-    yield "arms", f"{problem.arms}{about}: {few(problem.names)}"
+    yield "arms", f"{problem.arms}{about}: {first_names(problem.names)}"
     if has_features and problem.names == tuple(map(str, range(problem.arms))):
         yield (
             "names",

@@ -33,7 +33,7 @@ from shortlist.cli.study_argument import (
 )
 from shortlist.errors import DamagedStorage, InvalidInput, InvalidSetting, StorageError
 from shortlist.files.paths import from_here
-from shortlist.printable import count, few
+from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import (
     findings,
     status_report,
@@ -182,7 +182,7 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
     if damaged:
         raise DamagedStorage(
             f"{len(damaged)} of {len(names)} studies cannot be read: "
-            f"{few(damaged)}. Restore the file from a copy; the others are as listed."
+            f"{first_names(damaged)}. Restore the file from a copy; the others are as listed."
         )
 
 

@@ -214,13 +214,13 @@ def _cached(file: File) -> Path:
         (folder / file.source).parent.mkdir(parents=True, exist_ok=True)
         return Path(keeper.fetch(file.source, downloader=partial(_download, file.size)))
     except requests.RequestException as error:
-        found = "is damaged in" if was_there else "is not in"
+        state = "is damaged in" if was_there else "is not in"
         reason = f"no connection to {urlsplit(BASE_URL).netloc}"
         if error.response is not None:
             answer = f"{error.response.status_code} {error.response.reason}"
             reason = f"the server answered {answer}"
         raise DataUnavailable(
-            f"{file.source} {found} the cache ({folder}) and cannot be downloaded "
+            f"{file.source} {state} the cache ({folder}) and cannot be downloaded "
             f"({reason}): connect to the network once and {_fetching()}, or "
             f"set {MIRROR} to a folder that contains the files of DR_Data (github.com/clreda/"
             "linear-top-m)."

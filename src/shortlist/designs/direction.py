@@ -49,20 +49,20 @@ def lightest_weights(features: Reals, b: int, c: int, noise: Reals | None = None
         weights[b], weights[c] = 1.0, -1.0
         return weights if noise is None else weights * np.sqrt(noise)
     if arms > ALL_AT_ONCE:
-        members, found = few_weights(features, b, c, noise)
-        weights[members] = found
+        members, values = few_weights(features, b, c, noise)
+        weights[members] = values
         return weights
-    shown = features if noise is None else features / np.sqrt(noise)[:, None]
-    return _cleaned(_by_solver(shown, (features[b] - features[c])[None, :])[0][0])
+    scaled = features if noise is None else features / np.sqrt(noise)[:, None]
+    return _cleaned(_by_solver(scaled, (features[b] - features[c])[None, :])[0][0])
 
 
-def _by_solver(shown: Reals, targets: Reals, options: Any = None) -> tuple[Reals, Reals]:
-    """The weights of the arms shown and the prices of the dimensions, a row of each a target."""
+def _by_solver(scaled: Reals, targets: Reals, options: Any = None) -> tuple[Reals, Reals]:
+    """The weights of the arms and the dual values of the dimensions: a row of each per target."""
     from scipy.optimize import linprog  # a quarter of a second, for `optimized` only
     from scipy.sparse import block_diag
 
-    arms, programs = len(shown), len(targets)
-    constraints: Any = np.hstack([shown.T, -shown.T])  # sparse ones are unknown to SciPy's types
+    arms, programs = len(scaled), len(targets)
+    constraints: Any = np.hstack([scaled.T, -scaled.T])  # sparse ones are unknown to SciPy's types
     if programs > 1:
         constraints = block_diag([constraints] * programs, format="csc")
     solution = linprog(
@@ -145,9 +145,9 @@ class Designs:
         with self._lock:
             if pair not in self._solved:
                 self._solved[pair] = self._solve(*pair)
-            members, found = self._solved[pair]
+            members, values = self._solved[pair]
         weights = np.zeros(len(self._features))
-        weights[members] = found
+        weights[members] = values
         return weights
 
     def _solve(self, b: int, c: int) -> tuple[Integers, Reals]:
@@ -158,11 +158,11 @@ class Designs:
             return members, weights[members]
         if not len(self._useful):
             self._useful = span(self._features)
-        members, found = few_weights(self._features, b, c, self._noise, self._useful)
+        members, values = few_weights(self._features, b, c, self._noise, self._useful)
         # The arms of one pair's design are those of the next one's, or near them.
         if len(self._useful) < KEPT * rank:
             self._useful = np.union1d(self._useful, members)
-        return members, found
+        return members, values
 
 
 def few_weights(
@@ -187,14 +187,14 @@ def few_weights(
     scale = np.ones(len(features)) if noise is None else 1.0 / np.sqrt(noise)
     among = np.union1d([b, c], span(features) if start is None else start).astype(np.int64)
     for _ in range(STEPS):
-        shown = features[among] * scale[among, None]
-        [weights], [price] = _by_solver(shown, (features[b] - features[c])[None, :], FINE)
-        height = np.abs(features @ price) * scale
+        scaled = features[among] * scale[among, None]
+        [weights], [dual] = _by_solver(scaled, (features[b] - features[c])[None, :], FINE)
+        height = np.abs(features @ dual) * scale
         height[among] = 0.0
         best = np.argpartition(height, -min(ADDED * rank, len(height)))[-ADDED * rank :]
         joining = best[height[best] > 1.0 + EXACT_PRICE]
         if not len(joining):
-            kept = np.abs(weights) > NEGLIGIBLE * np.abs(weights).max()
-            return among[kept], weights[kept]
+            nonzero = np.abs(weights) > NEGLIGIBLE * np.abs(weights).max()
+            return among[nonzero], weights[nonzero]
         among = np.union1d(among, joining)
     raise _not_solved(f"arms still joined after {STEPS} steps.")

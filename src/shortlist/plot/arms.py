@@ -68,9 +68,9 @@ def colour(look: Look, arm: int) -> str:
     return INSIDE if look.table["in_shortlist"].iloc[arm] else OUTSIDE
 
 
-def left_out(shown: int, table: pd.DataFrame) -> str:
+def left_out(count: int, table: pd.DataFrame) -> str:
     """How many arms are not in the picture, as a sentence; empty if all are."""
-    rest = len(table) - shown
+    rest = len(table) - count
     words = f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
     return words if rest else ""
 

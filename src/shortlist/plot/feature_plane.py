@@ -215,8 +215,8 @@ def components(features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     middle = features.mean(axis=0)
     if features.size > WHOLE:  # a picture needs no digits that squares would lose
         about = features.T @ features - len(features) * np.outer(middle, middle)
-        found, vectors = np.linalg.eigh(about)
-        values, right = np.sqrt(np.maximum(found[::-1], 0.0)), vectors.T[::-1]
+        eigenvalues, vectors = np.linalg.eigh(about)
+        values, right = np.sqrt(np.maximum(eigenvalues[::-1], 0.0)), vectors.T[::-1]
     else:
         values, right = np.linalg.svd(features - middle, full_matrices=False)[1:]
     right = right * np.sign(right[np.arange(len(right)), np.abs(right).argmax(axis=1)])[:, None]

@@ -35,8 +35,8 @@ def panels_for(
 ) -> tuple[Figure, list[Any]]:
     """The axes given, or panels of a new figure: one below the other, or side by side."""
     if ax is not None:
-        given = list(np.atleast_1d(ax))
-        return given[0].figure, given
+        panels = list(np.atleast_1d(ax))
+        return panels[0].figure, panels
     figure, axes = load_pyplot().subplots(
         len(heights),
         columns,

@@ -55,7 +55,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         _, panel = axes_for(ax, 4, PULLS_ROW)
         return say(panel, "Nothing to draw yet: no evaluation has been asked for.")
     table = study.table()
-    arms = _shown(total, table["in_shortlist"].to_numpy())
+    arms = _most_pulled(total, table["in_shortlist"].to_numpy())
     arms = best_first(table.iloc[arms], study.problem).index.to_numpy()
     inside = table["in_shortlist"].to_numpy()[arms]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
@@ -81,7 +81,7 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     return write_around(ax, [panel], headline(study, study.evaluations), captions, side="right")
 
 
-def _shown(total: np.ndarray, inside: np.ndarray) -> np.ndarray:
+def _most_pulled(total: np.ndarray, inside: np.ndarray) -> np.ndarray:
     """The arms with most evaluations, and up to ten of the shortlist even if they had none."""
     by_total = np.argsort(-total, kind="stable")
     ranked = [*by_total[inside[by_total]][: ROWS_SHOWN // 3], *by_total]

@@ -115,7 +115,7 @@ def _project(
     ax: Any,
     study: Study,
     projection: Projection | Literal["study"] | None,
-    now: float,
+    evaluations: float,
     value: float,
 ) -> tuple[float, str]:
     """Draw the projected stop; returns how far it reaches, and what it says."""
@@ -124,25 +124,27 @@ def _project(
     if isinstance(projection, str):
         projection = study.remaining()
     if projection is None:
-        return now, ""
+        return evaluations, ""
     guess, low, high = (
         None if each is None or not np.isfinite(each) else float(each)
         for each in (projection.evaluations, projection.low, projection.high)
     )
     start = low if low is not None else guess
     if start is None:
-        return now, ""
+        return evaluations, ""
     epsilon = study.problem.epsilon
-    reach = now + (high if high is not None else 1.5 * max(start, guess or 0.0))
+    reach = evaluations + (high if high is not None else 1.5 * max(start, guess or 0.0))
     style = {"color": CHALLENGER, "solid_capstyle": "butt", "clip_on": False}
-    ax.plot([now + start, reach], [epsilon, epsilon], linewidth=5, alpha=0.5, zorder=3, **style)
+    ax.plot(
+        [evaluations + start, reach], [epsilon, epsilon], linewidth=5, alpha=0.5, zorder=3, **style
+    )
     if high is None:
         ax.plot([reach], [epsilon], ">", markersize=9, zorder=3, **style)
     most = "any number" if high is None else two_digits(round(high))
     words = f"Projected (orange): {two_digits(round(start))} to {most} more"
     if guess is not None:
-        ends = [now, now + guess], [value, epsilon]
+        ends = [evaluations, evaluations + guess], [value, epsilon]
         ax.plot(*ends, ":", linewidth=1.5, zorder=3, **style)
-        ax.plot([now + guess], [epsilon], "D", markeredgecolor="white", zorder=4, **style)
+        ax.plot([evaluations + guess], [epsilon], "D", markeredgecolor="white", zorder=4, **style)
         words += f", about {two_digits(round(guess))} (◆)"
     return reach, f"{words}. "

@@ -92,8 +92,8 @@ class Semantics:
         if self.free == "zero":
             state = np.where(state == FREE, 0, state).astype(np.int8)
         elif isinstance(self.free, Mapping):
-            given = state_vector(network, self.free, "the values of free genes")
-            state = np.where(state == FREE, given, state)
+            free = state_vector(network, self.free, "the values of free genes")
+            state = np.where(state == FREE, free, state)
             left = np.flatnonzero(state == FREE)
             if left.size:
                 raise InvalidNetwork(
@@ -146,12 +146,12 @@ def predict_phenotype(
     {'A': 0, 'B': 0, 'C': 1}
     """
     semantics = semantics or Semantics()
-    state, held = semantics.start(network, initial, mask)
+    state, clamped = semantics.start(network, initial, mask)
     dynamics = Dynamics(network, None, semantics.update)
     knocked = state_vector(network, clamps, "the clamps")
     walks = dynamics.simulate(
         state[np.newaxis],
-        clamps=np.where(knocked == FREE, held, knocked)[np.newaxis],
+        clamps=np.where(knocked == FREE, clamped, knocked)[np.newaxis],
         seed=seed,
         max_steps=semantics.max_steps,
         workers=1,

@@ -181,14 +181,14 @@ class DrugScreen:
         elif drug in self.drugs:
             index = self.drugs.index(str(drug))
         else:
-            raise unknown_name("drug", drug, _few(self.drugs))
+            raise unknown_name("drug", drug, _first_drugs(self.drugs))
         seed = checked_seed(seed)
         known = None if self._cache is None else self._cache.get(self.drugs[index], seed)
         if known is not None:
             return known
-        patient = _drawn(seed, PATIENT) % len(self._case(index)[0])
-        dynamics = self._dynamics[_drawn(seed, NETWORK) % len(self._dynamics)]
-        scores = self._scores(index, [patient], dynamics, seed=_drawn(seed, WALK), workers=1)
+        patient = _derived_seed(seed, PATIENT) % len(self._case(index)[0])
+        dynamics = self._dynamics[_derived_seed(seed, NETWORK) % len(self._dynamics)]
+        scores = self._scores(index, [patient], dynamics, seed=_derived_seed(seed, WALK), workers=1)
         reward = float(scores[0, 0])
         if self._cache is not None:
             self._cache.put(self.drugs[index], seed, reward)
@@ -213,7 +213,9 @@ class DrugScreen:
         rewards = []
         everyone, walks = slice(None), {"repeats": repeats, "workers": workers}
         for drug in range(len(self.drugs)):
-            seeds = (_drawn(_drawn(self.seed, drug), k) for k in range(len(self.networks)))
+            seeds = (
+                _derived_seed(_derived_seed(self.seed, drug), k) for k in range(len(self.networks))
+            )
             each = [
                 self._scores(drug, everyone, dynamics, seed=seed, **walks)
                 for dynamics, seed in zip(self._dynamics, seeds, strict=True)
@@ -324,7 +326,7 @@ class DrugScreen:
         return pd.Series(scores, name="baseline")
 
 
-def _drawn(seed: int, purpose: int) -> int:
+def _derived_seed(seed: int, purpose: int) -> int:
     """A seed for one purpose, derived from another seed."""
     with np.errstate(over="ignore"):
         return int(run_seed(np.uint64(seed), purpose))
@@ -397,8 +399,8 @@ def checked_full_signatures(full: pd.DataFrame | None, signatures: pd.DataFrame)
     table = pd.DataFrame(to_numbers(full, "the full signatures"), full.index, names)
     if not set(names) & set(signatures.columns):
         raise InvalidExpression(
-            f"the full signatures have none of the drugs: theirs are {', '.join(_few(names, 3))}; "
-            f"the signatures have {', '.join(_few(list(signatures.columns), 3))}."
+            f"the full signatures have none of the drugs: theirs are {', '.join(_first_drugs(names, 3))}; "
+            f"the signatures have {', '.join(_first_drugs(list(signatures.columns), 3))}."
         )
     return table.reindex(index=signatures.index, columns=signatures.columns)
 
@@ -433,23 +435,23 @@ def checked_labels(
         ...
     shortlist.errors.UnknownName: unknown drug in the labels 'Diazepan': did you mean 'Diazepam'? Known: Dmcm, Diazepam.
     """
-    given = pd.Series({} if labels is None else labels, dtype=object)
-    given.index = given.index.map(str).rename(None)
-    _check_names(given.index, "the labels: the drug")
-    for drug, label in given.items():
+    by_drug = pd.Series({} if labels is None else labels, dtype=object)
+    by_drug.index = by_drug.index.map(str).rename(None)
+    _check_names(by_drug.index, "the labels: the drug")
+    for drug, label in by_drug.items():
         if drug not in drugs:
-            raise unknown_name("drug in the labels", drug, _few(drugs))
+            raise unknown_name("drug in the labels", drug, _first_drugs(drugs))
         if not (pd.isna(label) or (isinstance(label, numbers.Real) and label in (-1, 0, 1))):
             raise InvalidExpression(
                 f"the labels: the drug {drug!r} has {label!r}; expected 1 (known to work), "
                 "-1 (known not to) or 0 (unknown)."
             )
-    return given.reindex(list(drugs)).astype(float).fillna(0.0).rename("label")
+    return by_drug.reindex(list(drugs)).astype(float).fillna(0.0).rename("label")
 
 
 def _check_names(names: pd.Index, what: str) -> None:
     check_distinct(names.map(str), what, ": rename one")
 
 
-def _few(drugs: Sequence[str], shown: int = 12) -> list[str]:
-    return [*drugs[:shown], f"… ({len(drugs)} in all)"] if len(drugs) > shown else list(drugs)
+def _first_drugs(drugs: Sequence[str], most: int = 12) -> list[str]:
+    return [*drugs[:most], f"… ({len(drugs)} in all)"] if len(drugs) > most else list(drugs)

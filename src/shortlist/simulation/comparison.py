@@ -159,9 +159,9 @@ def compare(
         for name, (first, *_) in chunks.items():
             check_sendable(where, first, f"the algorithm {name!r} or the instance")
     with ThreadSender(cores) if where is None else Sender.to(where) as sender:
-        found = _run_all(chunks, sender, progress)
+        outcomes = _run_all(chunks, sender, progress)
     tables = [
-        _rows(name, bound, instance, start, found[name], audit) for name, bound in bounds.items()
+        _rows(name, bound, instance, start, outcomes[name], audit) for name, bound in bounds.items()
     ]
     frame = pd.concat(tables, ignore_index=True)
     return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
@@ -196,7 +196,7 @@ def _run_all(
     chunks: dict[str, list[Chunk]], sender: Sender, progress: bool
 ) -> dict[str, list[Runs]]:
     """The runs of every chunk, by algorithm; a chunk that is lost is sent again."""
-    found: dict[str, list[Any]] = {name: [None] * len(each) for name, each in chunks.items()}
+    outcomes: dict[str, list[Any]] = {name: [None] * len(each) for name, each in chunks.items()}
     waiting: dict[Future[Runs], tuple[str, int, int]] = {}
     total = sum(len(chunk.seeds) for each in chunks.values() for chunk in each)
     with _progress_bar(progress, total) as advance:
@@ -209,7 +209,7 @@ def _run_all(
                     name, k, attempt = waiting.pop(task)
                     lost = _loss(task)
                     if lost is None:
-                        found[name][k] = task.result()
+                        outcomes[name][k] = task.result()
                         advance(name, len(chunks[name][k].seeds))
                     elif attempt == ATTEMPTS:
                         raise lost
@@ -220,7 +220,7 @@ def _run_all(
             for task in waiting:
                 task.cancel()
             raise
-    return found
+    return outcomes
 
 
 def _loss(task: Future[Runs]) -> BaseException | None:

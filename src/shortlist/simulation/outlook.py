@@ -153,22 +153,22 @@ def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any
 
 
 def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
-    given = {"threshold": settings.get("threshold"), "S": study.problem.S}
+    options = {"threshold": settings.get("threshold"), "S": study.problem.S}
 
     def simulate(run: int, most: int) -> tuple[int, bool]:
         algorithm = settings.get("algorithm", AUTO)
         cut = {"runs": 1, "start": run, "max_samples": most}
-        frame = _simulated(study, algorithm, instance, **given, **cut)
+        frame = _simulated(study, algorithm, instance, **options, **cut)
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0])
 
     most = len(study.bound.engine.setup.initial) + PROBE
     while True:  # find where to cut off a simulated study, so that it takes a second at most
         began = time.monotonic()
         try:
-            taken, stopped = simulate(0, most)
+            evaluations, stopped = simulate(0, most)
         except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
             return None
-        pace = taken / (time.monotonic() - began)
+        pace = evaluations / (time.monotonic() - began)
         within = max(most, min(MOST, int(pace * PATIENCE / 4)))
         if stopped or within < 4 * most:
             break
@@ -177,7 +177,9 @@ def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> For
     runs: list[tuple[int, bool]] = []
     while len(runs) < RUNS and time.monotonic() - began < PATIENCE:
         runs.append(simulate(len(runs), within))
-    low, median, high = np.quantile([taken for taken, _ in runs], [0.05, 0.5, 0.95]).tolist()
+    low, median, high = np.quantile(
+        [evaluations for evaluations, _ in runs], [0.05, 0.5, 0.95]
+    ).tolist()
     unfinished = sum(not stopped for _, stopped in runs)
     return Forecast(len(runs), unfinished, within, median, low, high)
 

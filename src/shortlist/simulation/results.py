@@ -35,19 +35,19 @@ class Results:
     epsilon: float
 
     def __repr__(self) -> str:
-        return printable(self._shown().to_string(index=False, float_format=in_figures))
+        return printable(self._overview().to_string(index=False, float_format=in_figures))
 
     def _repr_html_(self) -> str:
-        shown = self._shown()
-        return notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
+        table = self._overview()
+        return notebook.table(list(table.columns), table.itertuples(index=False, name=None))
 
-    def _shown(self) -> pd.DataFrame:
+    def _overview(self) -> pd.DataFrame:
         """The summary, without the bound, which may take long."""
         columns = ["threshold", "proven", "runs", "unfinished", "mean", *QUANTILES, "error_rate"]
-        shown = self.summary(lower_bound=False)[columns].reset_index()
-        shown["threshold"] = shown["threshold"].fillna("")
-        shown["proven"] = [PROVEN.get(proven, "") for proven in shown["proven"]]
-        return shown
+        table = self.summary(lower_bound=False)[columns].reset_index()
+        table["threshold"] = table["threshold"].fillna("")
+        table["proven"] = [PROVEN.get(proven, "") for proven in table["proven"]]
+        return table
 
     @property
     def heuristic(self) -> set[str]:

@@ -95,8 +95,8 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     try:
         best, others = np.split(truth.order, [truth.problem.m])
         noise = truth.problem.relative_noise
-        given = truth.problem.reduced, noise, truth.means, best, others, tolerance
-        search = _Search(*given, arms=ARMS)
+        inputs = truth.problem.reduced, noise, truth.means, best, others, tolerance
+        search = _Search(*inputs, arms=ARMS)
         low, high, allocation = search.run()
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
@@ -163,8 +163,8 @@ def optimal_allocation(
         return None
     best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     noise = np.ones(len(means)) if noise is None else noise
-    given = features, noise, means, best, others, tolerance
-    search = _Search(*given, epsilon=epsilon, arms=FEW_ARMS)
+    inputs = features, noise, means, best, others, tolerance
+    search = _Search(*inputs, epsilon=epsilon, arms=FEW_ARMS)
     # Where rounding ends the search, the best found so far serves.
     with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
         search.run()
@@ -190,7 +190,7 @@ class _Search:
         # The value is the same in any basis of the features; an orthonormal one is most accurate.
         self.features = np.linalg.qr(features)[0]
         # An evaluation of arm a measures θ along x_a, in units of the noise.
-        self.shown = self.features / np.sqrt(noise)[:, None]
+        self.scaled = self.features / np.sqrt(noise)[:, None]
         self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
         self.best, self.others, self.arms = best, others, arms
         self.rounds = 0
@@ -203,7 +203,7 @@ class _Search:
         while True:
             self.rounds += 1
             directions = self._directions(pairs)
-            design = optimal_design(self.shown[arms], directions, FINER * self.tolerance)
+            design = optimal_design(self.scaled[arms], directions, FINER * self.tolerance)
             triangle = self._triangle(arms, design.arms)
             norms, worst = self._worst_pairs(triangle)
             bound, gains = self._dual(triangle, directions, design)
@@ -236,7 +236,7 @@ class _Search:
         design = Design(equal, np.full(len(pairs), 1.0 / len(pairs)))
         _, gains = self._dual(triangle, directions, design)
         telling = np.argsort(-gains)[: max(self.arms - rank, 0)]
-        return np.union1d(span(self.shown), telling), pairs
+        return np.union1d(span(self.scaled), telling), pairs
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
@@ -245,7 +245,7 @@ class _Search:
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
         """R with V(w) = RᵀR."""
-        return np.linalg.qr(np.sqrt(weights)[:, None] * self.shown[arms])[1]
+        return np.linalg.qr(np.sqrt(weights)[:, None] * self.scaled[arms])[1]
 
     def _worst_pairs(self, triangle: Reals) -> tuple[Reals, Integers]:
         """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
@@ -263,8 +263,8 @@ class _Search:
             new = np.einsum("jk,jk->j", away, away) / gaps**2
             norms = np.concatenate([norms, new])
             pairs = np.concatenate([pairs, i * count + self.others])
-            kept = np.argsort(-norms)[:PAIRS]
-            norms, pairs = norms[kept], pairs[kept]
+            longest = np.argsort(-norms)[:PAIRS]
+            norms, pairs = norms[longest], pairs[longest]
         differ = norms > DIFFER * norms[0]
         if not differ.any():
             raise np.linalg.LinAlgError("no two arms on either side differ in their features")
@@ -281,7 +281,7 @@ class _Search:
         u = solve_upper(triangle, solve_lower(triangle.T, directions.T))
         value = float(np.einsum("pk,kp,p->", directions, u, design.directions))
         moment = (u * design.directions) @ u.T
-        gains = np.einsum("ak,kl,al->a", self.shown, moment, self.shown, optimize=True)
+        gains = np.einsum("ak,kl,al->a", self.scaled, moment, self.scaled, optimize=True)
         return value**2 / float(gains.max()), gains / value
 
     def _violators(self, gains: Reals, most: int) -> Integers:

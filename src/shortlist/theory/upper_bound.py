@@ -96,7 +96,7 @@ def _threshold(truth: Truth, name: str, classical: bool) -> Callable[[float], fl
             "itself."
         )
     chosen = THRESHOLDS[name]
-    setting = ThresholdInputs.of(
+    inputs = ThresholdInputs.of(
         problem,
         classical=classical,
         rank=problem.arms if classical else problem.rank,
@@ -105,7 +105,7 @@ def _threshold(truth: Truth, name: str, classical: bool) -> Callable[[float], fl
         regularization=chosen.regularization(problem.sigma, bound),
         indices="individual" if classical else "paired",
     )
-    constants = chosen.constants(setting)
+    constants = chosen.constants(inputs)
     # The rule as written, which takes rounds that are not whole; the compiled one does not.
     return lambda u: float(chosen.rule.py_func(u, 0.0, constants))
 

@@ -119,8 +119,8 @@ def rename_genes(
     SCN1A   7.5
     """
     table = dict(symbols.items())
-    found = [table.get(gene) for gene in expression.index]
-    names = pd.Index(["" if pd.isna(name) else str(name).strip() for name in found], dtype=object)
+    own = [table.get(gene) for gene in expression.index]
+    names = pd.Index(["" if pd.isna(name) else str(name).strip() for name in own], dtype=object)
     if not (names != "").any():
         raise InvalidExpression(
             f"no id of the expression ({expression.index[0]!r} …) has a symbol in the table of "

@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidExpression
-from shortlist.printable import few
+from shortlist.printable import first_names
 from shortlist.repurposing.expression.assay import check_distinct
 
 BINS = 20
@@ -104,8 +104,8 @@ def restrict(
     if restricted.notna().any():
         return restricted
     raise InvalidExpression(
-        f"{what} has a value for none of the network's {len(wanted)} genes ({_few(wanted)}): its "
-        f"own are {_few(profile.dropna().index)}; check that both name genes the same way."
+        f"{what} has a value for none of the network's {len(wanted)} genes ({_first_genes(wanted)}): its "
+        f"own are {_first_genes(profile.dropna().index)}; check that both name genes the same way."
     )
 
 
@@ -165,8 +165,8 @@ def cosine_score(x: pd.Series[float], y: pd.Series[float]) -> float:
     genes = known_x.index.intersection(known_y.index)
     if len(genes) == 0:
         raise InvalidExpression(
-            f"the two profiles have no gene in common: one has values for {_few(known_x.index)}, "
-            f"the other for {_few(known_y.index)}; check that both name genes the same way."
+            f"the two profiles have no gene in common: one has values for {_first_genes(known_x.index)}, "
+            f"the other for {_first_genes(known_y.index)}; check that both name genes the same way."
         )
     a, b = known_x[genes].to_numpy(dtype=float), known_y[genes].to_numpy(dtype=float)
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
@@ -183,8 +183,8 @@ def cosine_score(x: pd.Series[float], y: pd.Series[float]) -> float:
     return float(np.clip(cosine, -1.0, 1.0))
 
 
-def _few(genes: Iterable[object]) -> str:
-    return few(map(str, genes), 3) or "no gene"
+def _first_genes(genes: Iterable[object]) -> str:
+    return first_names(map(str, genes), 3) or "no gene"
 
 
 def binarize_via_histogram(profile: pd.Series[float]) -> pd.Series[float]:
@@ -240,15 +240,15 @@ def _thresholds(values: NDArray[np.float64], name: object) -> tuple[float, float
         found = "has no value" if values.size == 0 else f"is {values[0]:g} for every gene"
         raise InvalidExpression(f"{which} {found}: a histogram of it has no peaks to tell apart.")
     counts, edges = np.histogram(values, bins=BINS)
-    kept = counts > FEW
-    if not kept.any():
+    frequent = counts > FEW
+    if not frequent.any():
         raise InvalidExpression(
             f"{which} has {values.size} values, but no bin of its histogram contains more than "
             f"{FEW} of them: binarise the whole profile, and restrict it to the network's genes "
             "after."
         )
-    left = edges[:-1][kept]
-    peaks = _peaks(counts[kept])[:2]
+    left = edges[:-1][frequent]
+    peaks = _peaks(counts[frequent])[:2]
     if len(peaks) == 2:
         first, last = sorted(peaks)
         return float(left[first + 1]), float(left[last])

@@ -89,7 +89,7 @@ class AbstractNetwork:
         strange = chosen - {edge[:3] for edge in self.edges if edge.optional}
         if strange:
             raise InvalidNetwork(f"{min(strange)} is not one of the optional edges.")
-        kept = [edge for edge in self.edges if not edge.optional or edge[:3] in chosen]
+        present = [edge for edge in self.edges if not edge.optional or edge[:3] in chosen]
         regulations = {}
         for gene, possible in self.rules.items():
             rule = (rules or {}).get(gene, possible[0] if len(possible) == 1 else None)
@@ -98,7 +98,7 @@ class AbstractNetwork:
                     f"gene {gene} needs one of the rules {', '.join(map(str, possible))}, "
                     f"got {'none' if rule is None else rule}: name it in rules."
                 )
-            into = [edge for edge in kept if edge.target == gene]
+            into = [edge for edge in present if edge.target == gene]
             regulations[gene] = Regulation(
                 tuple(edge.source for edge in into if edge.sign > 0),
                 tuple(edge.source for edge in into if edge.sign < 0),

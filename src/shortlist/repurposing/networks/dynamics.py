@@ -275,13 +275,17 @@ def walk_many(
 ) -> None:
     """Walk the runs ``first`` to ``last`` − 1, ``repeats`` a case, each with its own seed."""
     for run in range(first, last):
-        held, state = clamps[run // repeats], states[run]
+        clamped, state = clamps[run // repeats], states[run]
         seed_stream(run_seed(seed, run), scratch.stream)
-        draw_state(initials[run // repeats], held, scratch.stream, state)
+        draw_state(initials[run // repeats], clamped, scratch.stream, state)
         if update == SYNCHRONOUS:
-            steps[run], reached[run] = walk_synchronously(network, held, max_steps, state, scratch)
+            steps[run], reached[run] = walk_synchronously(
+                network, clamped, max_steps, state, scratch
+            )
         else:
-            steps[run], reached[run] = walk_asynchronously(network, held, max_steps, state, scratch)
+            steps[run], reached[run] = walk_asynchronously(
+                network, clamped, max_steps, state, scratch
+            )
 
 
 class Walk(NamedTuple):
@@ -400,27 +404,27 @@ class Dynamics:
         if workers is not None and workers < 1:
             raise InvalidSetting(f"workers must be at least 1, got {workers}.")
         table = state_table(self.network, initials, "the initial state")
-        held = np.tile(state_vector(self.network, self.clamps), (len(table), 1))
+        clamped = np.tile(state_vector(self.network, self.clamps), (len(table), 1))
         if clamps is not None:
             own = state_table(self.network, clamps, "the clamps")
             if len(own) != len(table):
                 raise InvalidSetting(
                     f"clamps must be given for each of the {len(table)} cases, got {len(own)}."
                 )
-            held = np.where(own == FREE, held, own)
+            clamped = np.where(own == FREE, clamped, own)
         runs = len(table) * repeats
         states = np.empty((runs, len(self.network)), dtype=np.uint8)
         steps = np.empty(runs, dtype=np.int64)
         reached = np.empty(runs, dtype=np.bool_)
         key = np.uint64(checked_seed(seed))
         update = UPDATES.index(self.update)
-        given = (update, self.instructions, table, held, repeats, max_steps, key)
+        arguments = (update, self.instructions, table, clamped, repeats, max_steps, key)
 
         def part(first: int, last: int) -> None:
             unstable, place = np.empty((2, len(self.network)), dtype=np.int64)
             stack = np.empty(self.instructions.depth, dtype=np.int64)
             scratch = Scratch(unstable, place, stack, np.empty(4, dtype=np.uint64))
-            walk_many(*given, first, last, states, steps, reached, scratch)
+            walk_many(*arguments, first, last, states, steps, reached, scratch)
 
         threads = min(workers or os.cpu_count() or 1, runs)
         if threads == 1:

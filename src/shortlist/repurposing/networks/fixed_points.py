@@ -98,9 +98,9 @@ def reachable_fixed_points(
     """
     if steps is not None and steps < 0:
         raise InvalidSetting(f"steps must be 0 or more, got {steps}.")
-    given = known_values(network, initial, "the initial state")
+    known = known_values(network, initial, "the initial state")
     parts = [
-        (part.genes, _walk_ends(part, given, 2 * len(part) if steps is None else steps, limit))
+        (part.genes, _walk_ends(part, known, 2 * len(part) if steps is None else steps, limit))
         for part in network.parts()
     ]
     return _combined(network, parts, limit)
@@ -113,13 +113,13 @@ def _combined(network: BooleanNetwork, parts: list[Part], limit: int) -> NDArray
             f"there are {count:,} such fixed points, more than limit={limit:,}: give more genes a "
             "value, or raise limit."
         )
-    found = np.empty((count, len(network)), dtype=np.uint8)
+    points = np.empty((count, len(network)), dtype=np.uint8)
     place = {gene: i for i, gene in enumerate(network.genes)}
     choices = list(itertools.product(*(range(len(states)) for _, states in parts)))
     chosen = np.array(choices, dtype=np.int64).reshape(count, len(parts))
     for i, (genes, states) in enumerate(parts):
-        found[:, [place[gene] for gene in genes]] = states[chosen[:, i]]
-    return found[np.lexsort(found.T[::-1])]
+        points[:, [place[gene] for gene in genes]] = states[chosen[:, i]]
+    return points[np.lexsort(points.T[::-1])]
 
 
 def _fixed_parts(network: BooleanNetwork, wanted: Mapping[str, int], limit: int) -> list[Part]:
@@ -143,7 +143,7 @@ def _walk_ends(
     """The fixed points at the end of at most ``steps`` moves."""
     control, backend = _open(limit, "--project=project")
     with backend:
-        now = _free_state(backend, part, initial)
+        state = _free_state(backend, part, initial)
         moving_before = None
         for _ in range(steps):
             moves = _free_state(backend, part, {})
@@ -151,16 +151,16 @@ def _walk_ends(
             moving = backend.add_atom()
             backend.add_weight_rule([], 2, [(move, 1) for move in moves.values()])
             for gene, function in part.functions.items():
-                value = _literal(backend, function, now)
+                value = _literal(backend, function, state)
                 backend.add_rule([moving], [moves[gene]])
                 backend.add_rule([after[gene]], [moves[gene], value])
-                backend.add_rule([after[gene]], [-moves[gene], now[gene]])
+                backend.add_rule([after[gene]], [-moves[gene], state[gene]])
             if moving_before is not None:  # a walk that stays put has arrived
                 backend.add_rule([], [moving, -moving_before])
-            moving_before, now = moving, after
-        _forbid_change(backend, part, now)
-        backend.add_project(list(now.values()))
-    return _solutions(control, now, limit)
+            moving_before, state = moving, after
+        _forbid_change(backend, part, state)
+        backend.add_project(list(state.values()))
+    return _solutions(control, state, limit)
 
 
 def _open(limit: int, *options: str) -> tuple[Any, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.errors import InvalidExpression, InvalidNetwork, InvalidSetting
-from shortlist.printable import few
+from shortlist.printable import first_names
 from shortlist.repurposing.expression.profiles import check_expression
 from shortlist.repurposing.expression.text import open_text
 from shortlist.repurposing.networks.abstract_network import AbstractNetwork, PossibleEdge
@@ -87,7 +87,7 @@ def read_string(
             spaces=False,
         )
         known = {protein: gene for _, (protein, gene) in protein_info}
-    found: dict[tuple[str, str], int] = {}
+    scores: dict[tuple[str, str], int] = {}
     rows = _rows(
         path,
         "protein1, protein2 and combined_score (a links file of STRING) or node1, node2 and "
@@ -101,16 +101,16 @@ def read_string(
             continue
         score = _score(cell, str(path), number)
         if score >= minimum:
-            pair = (other, one) if (other, one) in found else (one, other)
-            found[pair] = max(score, found.get(pair, 0))
-    if not found:
+            pair = (other, one) if (other, one) in scores else (one, other)
+            scores[pair] = max(score, scores.get(pair, 0))
+    if not scores:
         raise InvalidNetwork(
             f"{path} has no interaction with a score of {minimum} or more"
             + (f" between two of the {len(wanted)} genes" if wanted is not None else "")
             + ": lower minimum, or check that both name genes the same way (links files need "
             "names=, the protein.info file, to have gene names)."
         )
-    return [Interaction(*pair, score) for pair, score in found.items()]
+    return [Interaction(*pair, score) for pair, score in scores.items()]
 
 
 def _rows(
@@ -123,8 +123,8 @@ def _rows(
         titles = [title.strip() for title in header.lstrip("#").split(mark)]
         chosen = next((choice for choice in choices if set(choice) <= set(titles)), None)
         if chosen is None:
-            found = ", ".join(titles)[:80]
-            raise at_line(str(path), 1, f"expected the columns {expected}, found {found!r}.")
+            first = ", ".join(titles)[:80]
+            raise at_line(str(path), 1, f"expected the columns {expected}, found {first!r}.")
         places = [titles.index(title) for title in chosen]
         for number, line in enumerate(file, start=2):
             if not line.strip():
@@ -212,7 +212,7 @@ def sign_interactions(
         )
     if len(signed) < len(listed):
         missing = [gene for gene in genes if gene not in standard]
-        named = f" ({few(missing, 3)})" if missing else ""
+        named = f" ({first_names(missing, 3)})" if missing else ""
         warnings.warn(
             f"{len(listed) - len(signed)} of {len(listed)} interactions get no sign and are left "
             f"out: {len(missing)} of their genes{named} are not in the expression data or do not "

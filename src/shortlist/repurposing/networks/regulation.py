@@ -153,10 +153,10 @@ def find_regulation(gene: str, function: Expression) -> Regulation:
     others = tuple(name for name in active if name != gene)
     for activators, rules in ((active, range(len(RULES))), (others, THRESHOLD_RULES)):
         for rule in rules:
-            found = Regulation(activators, quiet, rule)
-            candidate = found.function(gene)
+            regulation = Regulation(activators, quiet, rule)
+            candidate = regulation.function(gene)
             if set(genes_of(candidate)) <= set(inputs) and truth_table(candidate, inputs) == wanted:
-                return found
+                return regulation
     raise InvalidNetwork(
         f"no regulation rule of RE:IN gives the function of gene {gene}, {function}: write this "
         "network to .bnet or SBML."

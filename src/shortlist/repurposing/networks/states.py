@@ -32,10 +32,10 @@ def state_vector(network: BooleanNetwork, values: Any, what: str = "the state") 
     if values is None:
         return vector
     if hasattr(values, "items"):
-        given = dict(values.items())
-        network.require(given, f"in {what}")
+        by_gene = dict(values.items())
+        network.require(by_gene, f"in {what}")
         place = {gene: i for i, gene in enumerate(network.genes)}
-        for gene, value in given.items():
+        for gene, value in by_gene.items():
             vector[place[gene]] = _bit(value, gene, what)
         return vector
     listed = np.asarray(values)

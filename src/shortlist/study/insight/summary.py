@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from shortlist.files.paths import from_here
-from shortlist.printable import count, few, iso
+from shortlist.printable import count, first_names, iso
 
 if TYPE_CHECKING:
     from shortlist.study.insight.finding import Finding
@@ -70,7 +70,7 @@ def _progress_words(study: Study) -> str:
         late = study.evaluations - answer.evaluations
         after = f" {count(late, 'result')} came in later." if late else ""
         taken = count(answer.evaluations, "evaluation")
-        return f"The study stopped after {taken}: {few(answer.names, 8)}.{after}"
+        return f"The study stopped after {taken}: {first_names(answer.names, 8)}.{after}"
     if study.audit.rejection is not None:
         why = departure(study)
         return f"{taken}. The study cannot stop: {why}"

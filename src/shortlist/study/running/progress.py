@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.notebook import NotebookLine, is_notebook
-from shortlist.printable import few
+from shortlist.printable import first_names
 from shortlist.study.answer import best_first
 from shortlist.study.insight.remaining import remaining
 from shortlist.study.view import View
@@ -44,7 +44,7 @@ def describe(study: View, left: str = "") -> str:
 
 def _names(study: View) -> str:
     table = study.table()
-    return few(best_first(table[table["in_shortlist"]], study.problem)["name"], NAMES_SHOWN)
+    return first_names(best_first(table[table["in_shortlist"]], study.problem)["name"], NAMES_SHOWN)
 
 
 class ProgressLine:

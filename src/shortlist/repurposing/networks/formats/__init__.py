@@ -74,18 +74,18 @@ def read(
                 f"{path.name} has edges but no rules: put {beside.name} beside it, or give rules, "
                 "such as 8 for 'any activator on'."
             )
-        given = parse_rules(read_text(beside), beside.name) if rules is None else rules
-        return parse_sif(text, given, path.name).network()
-    found = read_abstract(path)
-    if not found.is_determined:
-        optional = sum(edge.optional for edge in found.edges)
-        several = sum(len(possible) > 1 for possible in found.rules.values())
+        rule_of = parse_rules(read_text(beside), beside.name) if rules is None else rules
+        return parse_sif(text, rule_of, path.name).network()
+    abstract = read_abstract(path)
+    if not abstract.is_determined:
+        optional = sum(edge.optional for edge in abstract.edges)
+        several = sum(len(possible) > 1 for possible in abstract.rules.values())
         raise InvalidNetwork(
             f"{path.name} leaves {optional} edges optional and the rules of {several} genes open, "
             "so it is not one network: give a file in which every choice is made, such as a .bnet, "
             "or choose a network of those that read_abstract finds."
         )
-    return found.network()
+    return abstract.network()
 
 
 def read_abstract(path: str | PathLike[str]) -> AbstractNetwork:

@@ -195,8 +195,8 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
             raise at_line(
                 name, line, f"${state} is not defined: add '${state} := {{ GENE = 1 }};'."
             )
-        values, held = states[state]
-        if held and step:
+        values, clamped = states[state]
+        if clamped and step:
             problem = (
                 f"${state} perturbs genes at step {step}, but perturbations hold from the start"
             )
@@ -204,7 +204,7 @@ def parse_experiments(text: str, name: str = "observations.spec") -> list[Experi
         what = f"#{label}[{step}]"
         if values:
             _join(observations[label].setdefault(step, {}), values, what, name, line)
-        _join(clamps[label], held, what, name, line)
+        _join(clamps[label], clamped, what, name, line)
     return [
         Experiment(label, observations[label], clamps[label], tuple(steps))
         for label, steps in fixed.items()
@@ -231,12 +231,12 @@ def _read_state(text: str, name: str, line: int) -> tuple[dict[str, int], dict[s
     clamps: dict[str, int] = {}
     for part in re.split(r"\band\b", text) if text.strip() else []:
         begin = line + part.count("\n", 0, len(part) - len(part.lstrip()))
-        found = _CONDITION.fullmatch(part.strip())
-        if not found:
+        match = _CONDITION.fullmatch(part.strip())
+        if not match:
             expected = "'GENE = 0', 'GENE = 1', 'KO(GENE) = 1' or 'FE(GENE) = 1', joined by 'and'"
             problem = f"cannot read the condition {part.strip()[:60]!r}: expected {expected}."
             raise at_line(name, begin, problem)
-        perturbation, perturbed, gene, value = found.groups()
+        perturbation, perturbed, gene, value = match.groups()
         if not perturbation:
             _join(values, {gene: int(value)}, "a state", name, begin)
         elif value == "1":

@@ -105,7 +105,7 @@ def _from_formula(formula: list[Any] | None, names: dict[str, str]) -> Expressio
             return negation(inside[0])
         return all_of(inside) if kind == "and" else any_of(inside)
     raise InvalidNetwork(
-        f"cannot read the formula {_shown(formula)!r}: expected and, or, not, and comparisons of a "
+        f"cannot read the formula {_formula_text(formula)!r}: expected and, or, not, and comparisons of a "
         "species with a level."
     )
 
@@ -117,11 +117,11 @@ def _values(formula: list[Any] | None, names: dict[str, str]) -> tuple[str | Non
     if formula is not None and formula[0] == "name" and formula[1] in names:
         return names[formula[1]], (0, 1)
     raise InvalidNetwork(
-        f"expected a species or a whole number in a comparison, got {_shown(formula)!r}."
+        f"expected a species or a whole number in a comparison, got {_formula_text(formula)!r}."
     )
 
 
-def _shown(formula: list[Any] | None) -> str:
+def _formula_text(formula: list[Any] | None) -> str:
     """A formula as text, for messages.
 
     Examples
@@ -134,7 +134,7 @@ def _shown(formula: list[Any] | None) -> str:
     kind, *parts = formula
     if kind in ("number", "name", "unknown"):
         return str(parts[0])
-    return f"{kind}({', '.join(_shown(part) for part in parts)})"
+    return f"{kind}({', '.join(_formula_text(part) for part in parts)})"
 
 
 def format_sbml(network: BooleanNetwork) -> str:
@@ -190,13 +190,13 @@ def format_sbml(network: BooleanNetwork) -> str:
 def _identifiers(genes: tuple[str, ...]) -> dict[str, str]:
     """An SBML identifier for each gene: its name, with ``_`` for what is not allowed."""
     identifiers: dict[str, str] = {}
-    taken: set[str] = set()
+    unavailable: set[str] = set()
     for gene in genes:
         plain = re.sub(r"[^A-Za-z0-9_]", "_", gene)
         plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
-        while plain in taken:
+        while plain in unavailable:
             plain += "_"
-        taken.add(plain)
+        unavailable.add(plain)
         identifiers[gene] = plain
     return identifiers
 

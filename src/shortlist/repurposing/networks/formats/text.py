@@ -127,13 +127,13 @@ def parse_sif(
             edges[edge] = None
     if not genes:
         raise InvalidNetwork(f"{name} has no genes: expected lines 'source sign target'.")
-    given = dict.fromkeys(genes, rules) if isinstance(rules, int) else dict(rules)
+    rule_of = dict.fromkeys(genes, rules) if isinstance(rules, int) else dict(rules)
     for gene, number in genes.items():
-        if gene not in given:
+        if gene not in rule_of:
             raise at_line(name, number, f"gene {gene} has no rule: give it one.")
-    for rule in given.values():
+    for rule in rule_of.values():
         check_rule(rule)
-    return AbstractNetwork({gene: (rule,) for gene, rule in given.items()}, tuple(edges))
+    return AbstractNetwork({gene: (rule,) for gene, rule in rule_of.items()}, tuple(edges))
 
 
 def format_sif(network: AbstractNetwork) -> str:
