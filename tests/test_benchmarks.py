@@ -9,13 +9,12 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import forks
 from paths import BENCHMARKS, DOCS, ROOT
-from shortlist.numerics.jit import Pointer, compile_at_once
+from shortlist.numerics.jit import compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
@@ -64,24 +63,6 @@ def first_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_loads(name: str) -> None:
     assert importlib.import_module(name).__doc__
-
-
-def test_the_parts_of_a_round_are_measured(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Interpreted: compiling its loop would take longer than all other tests of benchmarks."""
-    parts = importlib.import_module("parts")
-    written, reward = parts.rounds, parts.shortlist.instances.classic(K=4, m=2, omega=1.0).reward
-
-    def interpreted(*given: Any) -> None:
-        written.interpret(*(reward if isinstance(each, Pointer) else each for each in given))
-
-    monkeypatch.setattr(parts, "rounds", interpreted)
-    monkeypatch.setattr(parts, "ROUNDS", 20)
-    monkeypatch.setattr(parts, "REPEATS", 1)
-    parts.main()
-    printed = capsys.readouterr().out
-    assert all(part in printed for part in parts.PARTS)
 
 
 def test_a_tell_is_short() -> None:
