@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import shortlist
-from shortlist.study.guarantee import guarantee_of
+from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.verification import expected_evaluations
 
 SLACK = 0.05  # ε of ``--verify``, of the span of the means

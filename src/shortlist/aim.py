@@ -1,7 +1,6 @@
 """When a study stops: once its answer is certain, or when its budget is spent.
 
-Each aim is a class with its own words. Whoever has to know when a study stops, or to say it, asks
-the aim; nobody asks which it is.
+Each aim is a class that supplies its own wording, so that callers never test which one they have.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class Aim(ABC):
 
     @abstractmethod
     def short(self, problem: Problem) -> str:
-        """When it stops, in a few signs."""
+        """When it stops, in a few characters."""
 
     @abstractmethod
     def wanted(self, problem: Problem) -> str:

@@ -1,9 +1,9 @@
-"""What an answer is worth: made once from its parts, printed by all.
+"""What an answer is worth: worded once, and shown everywhere.
 
-An algorithm on a problem makes a :class:`Claim`; a study makes a :class:`Guarantee` of it, with what
+An algorithm on a problem makes a :class:`Claim`; a study turns it into a :class:`Guarantee`, with what
 its results say about the assumptions. The shortlist, the report, the live page, the command line and
-the JSON print the guarantee, and every word about what an answer is worth stands in this file. What
-an assumption says of itself comes from its owner: the noise, the relation of means and features.
+the JSON show the guarantee. Its sentences are written and put together in this file; an assumption
+brings its own wording, from the noise or from the relation of means and features.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
+
+from shortlist.problem import Problem
 
 # "good" only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
 # that.
@@ -160,6 +162,28 @@ class Claim:
             f"{first}: with probability at least {1 - self.risk:g}, {self.statement} ({threshold}, "
             f"{self.source}), provided {provided}."
         )
+
+
+def beyond_rank(problem: Problem, which: str = "") -> str:
+    """Where the mean of a wrong arm lies, in words.
+
+    Examples
+    --------
+    >>> beyond_rank(Problem.of(arms=["a", "b", "c"], m=2, sigma=1.0, epsilon=0.1), "true ")
+    'below the true mean of rank 2 minus ε = 0.1'
+    >>> beyond_rank(Problem.of(arms=["a", "b"], sigma=1.0, direction="minimize"))
+    'above the mean of rank 1 (the smallest first)'
+    """
+    side, sign, first = ("above", "plus", " (the smallest first)")
+    if not problem.minimizes:
+        side, sign, first = "below", "minus", ""
+    slack = "" if problem.epsilon == 0 else f" {sign} ε = {problem.epsilon:g}"
+    return f"{side} the {which}mean of rank {problem.m}{first}{slack}"
+
+
+def statement(problem: Problem) -> str:
+    """What is claimed of the shortlist."""
+    return f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
 
 
 class BudgetClaim(Claim):
@@ -354,6 +378,67 @@ def of_budget(
         tuple(assumptions),
         tuple(conditions),
     )
+
+
+@dataclass(frozen=True)
+class Course:
+    """How the results of an answer came in: how many did so in each way that matters."""
+
+    out_of_order: bool = False
+    unasked: int = 0
+    open_at_verification: int = 0  # and told later
+    carried: int = 0  # from an earlier study
+    sources: str = ""  # how those studies ended
+    corrected: int = 0
+    lost: int = 0  # failed or cancelled
+    set_aside: str = ""  # names of arms that failed too often
+    failures: int = 0  # in a row, after which an arm is set aside
+
+
+def conditions_of(course: Course) -> list[Condition]:
+    """What else a guarantee rests on, because of how the study went.
+
+    Examples
+    --------
+    >>> [condition.name for condition in conditions_of(Course(unasked=3, lost=1))]
+    ['Unrequested data', 'Failures']
+    """
+    set_aside = (
+        f" After {course.failures} failures in a row no more evaluations were asked for of "
+        f"{course.set_aside}: it is assumed that these failures say nothing about the mean, which "
+        "is judged by the results that there are."
+    )
+    sentences = {
+        ("Order", course.out_of_order): "Some results were processed before others that had been "
+        "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
+        "its value.",
+        ("Unrequested data", course.unasked): "Results told without having been asked for: "
+        f"{course.unasked:,}. Whether and when they were told did not depend on their values.",
+        ("Open trials", course.open_at_verification): "Open when the verification began, and told "
+        f"later: {course.open_at_verification:,}. When it began did not depend on their results.",
+        ("Carried over", course.carried): "Results carried over from an earlier study: "
+        f"{course.carried:,}, all that it had, each arm's in the order in which they came. It is "
+        "assumed that an arm's result does not depend on which study asks for it."
+        f"{course.sources}",
+        ("Corrections", course.corrected): "Results corrected after they had been told: "
+        f"{course.corrected:,}. The values now are those that were measured, and a result would "
+        "have been corrected whatever its right value was and whatever came later.",
+        (
+            "Failures",
+            course.lost,
+        ): f"Failed or cancelled: {course.lost:,}; no value was made up for "
+        "these. Whether an evaluation fails does not depend on the value that it would have had."
+        f"{set_aside if course.set_aside else ''}",
+    }
+    return [Condition(word, sentence) for (word, number), sentence in sentences.items() if number]
+
+
+IN_ORDER = Assumption(
+    "Order",
+    "",
+    "No result was processed before one that was asked for earlier, so it does not matter which "
+    "were ready first.",
+)
 
 
 def contradicted(doubts: Sequence[Doubt]) -> str:

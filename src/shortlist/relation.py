@@ -1,8 +1,8 @@
-"""How the means of the arms are related to their features: what an answer assumes of that.
+"""How an answer assumes that the means of the arms depend on their features.
 
-Each kind is a class with its own words. Algorithms say which they rely on; the guarantee, the audit
-of linearity, the health findings, the report and the pictures ask it, and none of them asks which
-it is.
+Each kind is a class that supplies its own wording. Algorithms say which one they rely on; the
+guarantee, the audit of linearity, the health findings, the report and the pictures ask it, and never
+test which one it is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from shortlist.problem import Problem
 
 @dataclass(frozen=True)
 class Relation(ABC):
-    """What an algorithm assumes of how the means depend on the features.
+    """What an algorithm assumes about how the means depend on the features.
 
     Attributes
     ----------

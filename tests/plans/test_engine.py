@@ -25,7 +25,7 @@ from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.simulation.instances import Instance
-from shortlist.study.guarantee import conditions
+from shortlist.study.guarantee_parts import conditions
 
 NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
 NAMES += [MisLid(misspecification=0.05)]

@@ -17,7 +17,7 @@ import pytest
 from command_line import run as shell
 from served import client_of
 from shortlist import GIFA, Study, errors, report
-from shortlist.study.guarantee import conditions
+from shortlist.study.guarantee_parts import conditions
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 
 K, BATCH, BAD = 8, 4, 2

@@ -18,7 +18,7 @@ from rich.console import Console
 import shortlist
 from shortlist import errors
 from shortlist.report.methods import _origins
-from shortlist.study.guarantee import conditions
+from shortlist.study.guarantee_parts import conditions
 from shortlist.study.ledger import Ledger
 from shortlist.study.log import Log
 from shortlist.study.running.progress import ProgressLine, describe

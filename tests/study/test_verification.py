@@ -17,7 +17,7 @@ from error_rates import shown_below
 from served import client_of
 from shortlist import Study, errors
 from shortlist.engine.follow import VERIFY
-from shortlist.study.guarantee import guarantee_of
+from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.verification import cannot_verify, expected_evaluations, price_of_proof
 
 RNG = np.random.default_rng(5)

@@ -140,7 +140,7 @@ def _say_all_differences(study: Study, place: str | None) -> None:
 
 def say_differences(study: Study, old: Study, place: str | None) -> None:
     """Say which results have another value in the study they come from, and how to correct them."""
-    from shortlist.study.guarantee import DIFFERENCES_SHOWN, differences
+    from shortlist.study.guarantee_parts import DIFFERENCES_SHOWN, differences
 
     different = study.differing(old)
     if different:

@@ -1,6 +1,6 @@
-"""What an algorithm is: its name, its works, its own words, and how it is bound to a problem.
+"""What an algorithm is: its name, its references, its descriptions, and how it is bound to a problem.
 
-Whoever lists, stores or describes algorithms asks them, and knows none of the classes.
+Whoever lists, stores or describes algorithms asks them, without knowing their classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Need(NamedTuple):
 
 
 class Algorithm(ABC):
-    """What ``Study`` and ``compare`` take.
+    """Base class of the algorithms that ``Study`` and ``compare`` take.
 
     Attributes
     ----------

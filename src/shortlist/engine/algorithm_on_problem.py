@@ -1,4 +1,4 @@
-"""An algorithm on a problem, and in words what its answer is worth."""
+"""An algorithm on a problem, and what it claims of its answer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cached_property
 
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
-from shortlist.guarantee import INDEPENDENCE, Assumption, Claim
+from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
@@ -23,23 +23,6 @@ from shortlist.rules.thresholds import (
     Threshold,
     ThresholdInputs,
 )
-
-
-def beyond_rank(problem: Problem, which: str = "") -> str:
-    """Where the mean of a wrong arm lies, in words.
-
-    Examples
-    --------
-    >>> beyond_rank(Problem.of(arms=["a", "b", "c"], m=2, sigma=1.0, epsilon=0.1), "true ")
-    'below the true mean of rank 2 minus ε = 0.1'
-    >>> beyond_rank(Problem.of(arms=["a", "b"], sigma=1.0, direction="minimize"))
-    'above the mean of rank 1 (the smallest first)'
-    """
-    side, sign, first = ("above", "plus", " (the smallest first)")
-    if not problem.minimizes:
-        side, sign, first = "below", "minus", ""
-    slack = "" if problem.epsilon == 0 else f" {sign} ε = {problem.epsilon:g}"
-    return f"{side} the {which}mean of rank {problem.m}{first}{slack}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +90,7 @@ class AlgorithmOnProblem:
         size = "" if problem.S is None else f", S = {problem.S:g}"
         unproven = self.unproven_rules + self.threshold.why_not_proven(self.setting)
         return Claim(
-            statement=f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}",
+            statement=statement(problem),
             risk=problem.delta,
             figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
             threshold=self.threshold.name,

@@ -1,4 +1,4 @@
-"""Algorithm 1 of the paper: a round (``decide``), what it computes, and the gap indices it asks for."""
+"""One round of Algorithm 1 of the paper (``decide``), its working record, and its gap indices."""
 
 from __future__ import annotations
 

@@ -42,9 +42,9 @@ class Bounded(Noise):
         """The ends of the range."""
         return [self.low, self.high]
 
-    def check(self, value: float) -> None:
+    def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
-        super().check(value)
+        super().check_result(value)
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
@@ -120,7 +120,7 @@ class LikeCoins(Bounded):
         self.limits = max(low, least), min(high, most)
         self.mirrored_at = low + high
 
-    def check(self, value: float) -> None:
+    def check_result(self, value: float) -> None:
         """Raise for a result outside the range, or outside what is stated."""
         if not self.low <= value <= self.high:
             raise InvalidInput(
@@ -129,7 +129,7 @@ class LikeCoins(Bounded):
                 "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
                 "mean."
             )
-        self.stated_noise.check(value)
+        self.stated_noise.check_result(value)
 
     @property
     def figure(self) -> str:

@@ -1,4 +1,4 @@
-"""A statement about the noise, whatever its kind (``Noise``), and the registry of kinds."""
+"""``Noise``, the base class of all statements about the noise, and the registry of its kinds."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Noise(ABC):
 
     # Results
 
-    def check(self, value: float) -> None:
+    def check_result(self, value: float) -> None:
         """Raise for a result that is impossible."""
         if abs(value) > LARGEST:
             raise InvalidInput(

@@ -15,7 +15,7 @@ from shortlist.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
-from shortlist.study.guarantee import out_of_order
+from shortlist.study.guarantee_parts import out_of_order
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.insight.linearity_words import departure
 from shortlist.study.view import beyond_first_plan

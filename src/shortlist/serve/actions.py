@@ -120,7 +120,7 @@ def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]])
     return _numbers(*study.tell_once(unasked=checked))
 
 
-def read_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
+def preview_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
     """What a file of results would tell."""
     study.refresh()
     path = Path(Path(file).name or "plate.csv")
@@ -147,7 +147,7 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
     if not isinstance(measured_again, bool):
         raise InvalidInput(f"measured_again must be true or false, got {measured_again!r}.")
     data = text.encode("utf-8", "surrogatepass")
-    told = read_file(study, file, data, measured_again)
+    told = preview_file(study, file, data, measured_again)
     done = _numbers(*study.tell_once(told.results, told.unasked))
     known = [*told.known, *done["known"]]
     report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}

@@ -119,10 +119,10 @@ class _Served:
             Route("/live", self.live),
             Route("/style.css", partial(_asset, "style.css", "text/css")),
             Route("/live.js", partial(_asset, "live.js", "text/javascript")),
-            Route("/plate.csv", self.plate),
+            Route("/plate.csv", self.download_plate),
             Route("/ask", self.ask, methods=["POST"]),
-            Route("/preview", self.preview, methods=["POST"]),
-            Route("/tell", self.tell, methods=["POST"]),
+            Route("/preview", self.preview_upload, methods=["POST"]),
+            Route("/tell", self.tell_confirmed, methods=["POST"]),
             Route("/fail", self.fail, methods=["POST"]),
             Route("/cancel", self.cancel, methods=["POST"]),
             Route("/verify", self.verify, methods=["POST"]),
@@ -185,7 +185,7 @@ class _Served:
         body = pages.shown(snapshot.html, problem)
         return HTMLResponse(body, headers={"Study-Changes": version})
 
-    async def plate(self, request: Request) -> Response:
+    async def download_plate(self, request: Request) -> Response:
         """The open trials as a plate: all, or those that were asked for with a key."""
         key = request.query_params.get("key")
         separator = ";" if request.query_params.get("separator") == "semicolon" else ","
@@ -216,7 +216,7 @@ class _Served:
         words = f"{count(len(trials), 'trial')} to be measured: {trial_numbers(trials)}. {needed}"
         return self._message("The next plate", words, plate=f"plate.csv?{urlencode({'key': key})}")
 
-    async def preview(self, request: Request) -> Response:
+    async def preview_upload(self, request: Request) -> Response:
         """What a plate would tell; nothing is told."""
         async with request.form(max_files=1) as form:
             upload, again = form.get("plate"), _text(form, "measured_again") == "yes"
@@ -229,7 +229,7 @@ class _Served:
         sent = pages.Sent(file, data, again, secrets.token_hex(8))
 
         def read(study: Study) -> tuple[PlateResults, list[dict[str, Any]]]:
-            told = actions.read_file(study, file, data, again)
+            told = actions.preview_file(study, file, data, again)
             return told, pages.results_of(study, told)
 
         try:
@@ -261,7 +261,7 @@ class _Served:
             )
         return kept
 
-    async def tell(self, request: Request) -> Response:
+    async def tell_confirmed(self, request: Request) -> Response:
         """Tell what was shown and is confirmed."""
         async with request.form() as form:
             given = {"results": self._recalled(form)[1]}

@@ -1,4 +1,4 @@
-"""What a storage must offer: seven methods, a transaction, and the plain records that it keeps.
+"""What a storage must offer: seven methods, two properties, a transaction, and plain records.
 
 A new kind of storage is a file with a class that has these methods, and a line in
 ``address.BACK_ENDS``. ``shortlist.testing.check_storage`` checks it.
@@ -92,7 +92,7 @@ class Transaction(Protocol):
         """
 
     def leases(self) -> Mapping[str, float]:
-        """Until when the trials of each run are its own; of a run that is not there, no longer."""
+        """Until when the trials of each run are its own; a run that is absent holds none."""
 
     def commit(self, change: Change) -> None:
         """Keep a change; once in a transaction, and the last that is done in it.
@@ -151,5 +151,5 @@ class Storage(Protocol):
 
 
 def is_text(words: str) -> bool:
-    """Whether every storage takes it."""
+    """Whether every storage can store this text."""
     return "\x00" not in words and not any("\ud800" <= sign <= "\udfff" for sign in words)

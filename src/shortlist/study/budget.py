@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
-from shortlist.engine.algorithm_on_problem import beyond_rank
+from shortlist.guarantee import beyond_rank
 from shortlist.numerics.linear import solve_lower
 from shortlist.study.trial import Trial
 from shortlist.study.view import View

@@ -1,4 +1,4 @@
-"""The trials of a study, and every change to them, counted and in order."""
+"""The trials of a study in memory, and every change to them, counted and in order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The log of a study: every change of it, in step with the model and with the storage.
+"""The log of a study: every change to it, kept in step with the model and with the storage.
 
-Every change is one transaction, made on top of what others have done. Whatever an exception cuts
-short is not mended in memory: ledger and model are made again from what the storage has.
+Every change is one transaction, made on top of what others have done. After an exception, the ledger
+and the model are rebuilt from what the storage has.
 """
 
 from __future__ import annotations

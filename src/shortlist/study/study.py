@@ -42,7 +42,7 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee import differences, ending, equal_seeds, guarantee_of
+from shortlist.study.guarantee_parts import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings

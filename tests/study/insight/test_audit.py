@@ -20,7 +20,7 @@ from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.report.page import html
-from shortlist.study.guarantee import guarantee_of
+from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.insight.audit import Audit, audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
 

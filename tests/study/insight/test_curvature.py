@@ -10,7 +10,7 @@ from scipy.special import chdtrc
 
 import curved
 import shortlist
-from shortlist.study.guarantee import guarantee_of
+from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.health import examine
 

@@ -130,5 +130,5 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
             "an evaluation that failed."
         )
     if bound is not None:
-        bound.noise.check(number)
+        bound.noise.check_result(number)
     return number

@@ -1,6 +1,6 @@
-"""The guarantee of a study's answer: its parts, collected from what the study has seen.
+"""What the guarantee of a study's answer is made from: its stage, its tests, how its results came in.
 
-All words about what an answer is worth are in ``shortlist.guarantee``.
+The sentences are in ``shortlist.guarantee``.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shortlist import guarantee
-from shortlist.guarantee import Assumption, Condition, Guarantee
+from shortlist.guarantee import Assumption, Condition, Course, Guarantee
 from shortlist.printable import count, quoted
 from shortlist.study.budget import error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
@@ -88,11 +88,7 @@ def _assumptions(study: View) -> list[Assumption]:
         for each in study.bound.claim.assumptions
     ]
     if not out_of_order(study):
-        words = (
-            "No result was processed before one that was asked for earlier, so it does not matter "
-            "which were ready first."
-        )
-        found.append(Assumption("Order", "", words))
+        found.append(guarantee.IN_ORDER)
     return found
 
 
@@ -125,50 +121,27 @@ def conditions(study: View) -> list[Condition]:
     ['Failures']
     """
     taken, until = _answer(study)
-    unasked = sum(trial.cause.origin == "unasked" for trial in taken)
-    carried = sum(trial.cause.origin == "carried" for trial in taken)
-    corrected = sum(bool(trial.corrections) for trial in taken)
-    waited = len(study.open_at_verification)
-    lost = sum(
-        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
-        for trial in study.trials
-    )
-    sentences = {
-        ("Order", out_of_order(study)): "Some results were processed before others that had been "
-        "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
-        "its value.",
-        ("Unrequested data", unasked): "Results told without having been asked for: "
-        f"{unasked:,}. Whether and when they were told did not depend on their values.",
-        ("Open trials", waited): "Open when the verification began, and told later: "
-        f"{waited:,}. When it began did not depend on their results.",
-        ("Carried over", carried): f"Results carried over from an earlier study: {carried:,}, all "
-        "that it had, each arm's in the order in which they came. It is assumed that an arm's "
-        "result does not depend on which study asks for it."
-        + "".join(f" {source.words}" for source in study.sources),
-        ("Corrections", corrected): f"Results corrected after they had been told: {corrected:,}. "
-        "The values now are those that were measured, and a result would have been corrected "
-        "whatever its right value was and whatever came later.",
-        ("Failures", lost): f"Failed or cancelled: {lost:,}; no value was made up for these. "
-        "Whether an evaluation fails does not depend on the value that it would have had."
-        + _ended_by_failures(study, until),
-    }
-    return [Condition(word, sentence) for (word, number), sentence in sentences.items() if number]
-
-
-def _ended_by_failures(study: View, until: int) -> str:
-    """Which arms were set aside because they failed, up to a change of the study."""
-    names = [
+    set_aside = [
         failures.last.name
         for failures in study.set_aside
         if failures.set_aside_by is not None and (failures.set_aside_by.closed or 0) <= until
     ]
-    if not names:
-        return ""
-    return (
-        f" After {FAILURES_IN_A_ROW} failures in a row no more evaluations were asked for of "
-        f"{quoted(names, 5)}: it is assumed that these failures say nothing about the mean, which "
-        "is judged by the results that there are."
+    lost = sum(
+        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        for trial in study.trials
     )
+    course = Course(
+        out_of_order=out_of_order(study),
+        unasked=sum(trial.cause.origin == "unasked" for trial in taken),
+        open_at_verification=len(study.open_at_verification),
+        carried=sum(trial.cause.origin == "carried" for trial in taken),
+        sources="".join(f" {source.words}" for source in study.sources),
+        corrected=sum(bool(trial.corrections) for trial in taken),
+        lost=lost,
+        set_aside=quoted(set_aside, 5) if set_aside else "",
+        failures=FAILURES_IN_A_ROW,
+    )
+    return guarantee.conditions_of(course)
 
 
 def ending(study: View) -> str:
