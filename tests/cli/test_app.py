@@ -176,7 +176,7 @@ def test_help_of_the_lab_loads_nothing_heavy(words: list[str]) -> None:
 def test_a_screen_from_its_description_to_its_answer(folder: Path) -> None:
     said = does("new", "screen.toml").stdout
     assert "Study 'screen' made, in screen.db." in said
-    assert "a plan of 17 pulls of 7 arms" in said
+    assert "17 pulls of the first plan, of 7 arms" in said
     plates = 0
     while True:
         plates += 1
@@ -306,7 +306,7 @@ def test_no_sign_is_lost_in_another_encoding(folder: Path) -> None:
 
     report = said("ascii", "new", "screen.toml", "--json")
     assert report.isascii()
-    assert "σ = 1" in json.loads(report)["guarantee"]["text"]
+    assert "σ = 1" in json.loads(report)["guarantee"]
     rows = said("cp1252", "export", "screen.toml", "--table", "--json")
     assert rows.isascii()
     assert [row["name"] for row in json.loads(rows)["rows"]] == names

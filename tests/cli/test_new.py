@@ -68,9 +68,9 @@ def test_a_screen_too_long_to_simulate_is_cut_off_and_says_so(
 @pytest.mark.parametrize(
     ("algorithm", "words"),
     [
-        (None, "a plan of 17 pulls of 7 arms"),
-        ("m-LinGapE", "40 initial pulls of 4 arms"),
-        ("Phased", "a plan of 17 pulls of 7 arms"),
+        (None, "17 pulls of the first plan, of 7 arms"),
+        ("m-LinGapE", "40 initial pulls, of 4 arms"),
+        ("Phased", "17 pulls of the first plan, of 7 arms"),
     ],
 )
 def test_without_a_pilot_only_the_initial_pulls_are_known(

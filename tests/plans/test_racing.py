@@ -41,6 +41,7 @@ from shortlist.plans.racing import (
 )
 from shortlist.plans.results import add_result
 from shortlist.plans.strategy import ReducedProblem
+from shortlist.relation import Unrelated
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
 from shortlist.report.sections import specification
@@ -364,7 +365,7 @@ class Careless(Interval):
 
 @pytest.mark.slow
 def test_the_test_of_errors_can_fail() -> None:
-    own = {"name": "Careless", "threshold": THRESHOLDS[KL_RATE], "classical": True}
+    own = {"name": "Careless", "threshold": THRESHOLDS[KL_RATE], "relation": Unrelated}
     instance = coins(0.6 - 0.02 * np.arange(10), 1)
     for kind, races in ((KL_BY_MIXTURE, False), (NORMAL, True)):
         strategy = partial(OwnIntervalStrategy, interval=Careless(*astuple(kind)), races=races)
