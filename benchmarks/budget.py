@@ -53,7 +53,7 @@ class EqualShares(BudgetStrategy):
     cost = 0.0
 
     def _next_plan(self) -> Any:
-        plan = np.zeros(len(self.pulls), np.int64)
+        plan = np.zeros(len(self.results.pulls), np.int64)
         plan[np.argsort(self.pulls, kind="stable")[: self.next_size]] = 1
         return plan
 
@@ -82,7 +82,7 @@ def announced(
     """The error that a study would announce."""
     return share_of_wrong(
         task.features,
-        strategy.pulls,
+        strategy.results.pulls,
         strategy.means,
         strategy.inside,
         sigma=task.sigma,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
-import re
 import sqlite3
 import tempfile
 import time
@@ -104,12 +102,9 @@ def test_the_plane_draws_some(study: shortlist.Study) -> None:
 
 
 @pytest.mark.slow
-def test_a_report_of_every_arm_is_a_few_megabytes(study: shortlist.Study) -> None:
+def test_a_report_of_many_arms_is_a_few_megabytes(study: shortlist.Study) -> None:
     page = shortlist.report.html(study)
     assert len(page.encode()) < 6_000_000
-    [held] = re.findall(r'<script type="application/json" id="every-arm">(.*?)</script>', page)
-    ranked = study.table().sort_values("mean", ascending=False, kind="stable")
-    assert json.loads(held)["name"] == ranked["name"].tolist()
 
 
 @pytest.mark.slow

@@ -29,10 +29,10 @@ def play(
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
         strategy.decide(strategy.plan * means + noise, 0)
-    assert strategy.pulls.sum() == budget
+    assert strategy.results.pulls.sum() == budget
     share = share_of_wrong(
         features,
-        strategy.pulls,
+        strategy.results.pulls,
         strategy.means,
         strategy.inside,
         sigma=sigma,
