@@ -54,7 +54,7 @@ class EqualShares(BudgetStrategy):
 
     def _next_plan(self) -> Any:
         plan = np.zeros(len(self.results.pulls), np.int64)
-        plan[np.argsort(self.pulls, kind="stable")[: self.next_size]] = 1
+        plan[np.argsort(self.results.pulls, kind="stable")[: self.next_size]] = 1
         return plan
 
 

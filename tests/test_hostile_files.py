@@ -220,7 +220,7 @@ def test_small_files_cannot_fill_the_memory(
     )
     *said, peak = done.stdout.splitlines()
     assert len(said) == 2 * len(files)  # none is read
-    assert all(str(tmp_path) in words for words in said)
+    assert all(str(tmp_path) in words or "column 'who'" in words for words in said)
     assert int(peak) < 400
 
 

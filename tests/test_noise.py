@@ -781,7 +781,7 @@ def test_a_screen_file_says_what_the_noise_is(
     if stored.limits == (0.0, 1.0):
         assert run("ask", "screen.toml", "-n", 2, "--out", "next.csv").exit_code == 0
         Path("next.csv").write_text(Path("next.csv").read_text().replace(",\n", ",1.5\n"))
-        where = ("next.csv, line 2: a result must lie in reward_range=(0, 1), got 1.5",)
+        where = ("next.csv, line 2: a result must lie in reward_range = [0, 1], got 1.5",)
         fails(run("tell", "screen.toml", "next.csv"), 2, *where)
         fails(
             run("tell", "screen.toml", "--arm", "a", "--value", 2), 2, "got 2.0: nothing was told"

@@ -11,6 +11,7 @@ from scipy.stats import norm
 import shortlist
 from budgets import begin, result
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.budget import estimated_error, share_of_wrong
 
@@ -28,7 +29,7 @@ def play(
     strategy = PairsInDoubtStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
     while not strategy.spent:
         noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
-        strategy.decide(strategy.plan * means + noise, 0)
+        strategy.decide(PlanResults(strategy.plan, strategy.plan * means + noise), 0)
     assert strategy.results.pulls.sum() == budget
     share = share_of_wrong(
         features,

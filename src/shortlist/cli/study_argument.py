@@ -59,9 +59,13 @@ def place_words(place: str | None) -> str:
     place = place or os.environ.get(VARIABLE) or "STUDY"
     if "://" not in place:
         return place
+    from shortlist.errors import StorageError
     from shortlist.storage.address import shown, sqlite_path
 
-    return shown(sqlite_path(place))
+    try:
+        return shown(sqlite_path(place))
+    except StorageError:  # it cannot be read, so what it is cannot be told from a password
+        return "STUDY"
 
 
 def command_line(place: str | None, name: str | None) -> CommandLine:

@@ -201,7 +201,7 @@ def test_before_the_initial_pulls_are_told_it_says_how_many_are_left() -> None:
         None,
         60,
         None,
-        "at least 60 more (the initial pulls); how many will follow is not known yet",
+        "at least 60 more (initial pulls); how many will follow is not known yet",
     )
     tell(study, 17)
     assert remaining(study).low == 43
