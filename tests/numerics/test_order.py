@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from oracle import GOLDEN, WORD, mix
 from shortlist.numerics.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
 from shortlist.numerics.random import priority
+from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.selection import greedy
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=300)
@@ -135,6 +136,9 @@ def test_greedy_breaks_ties_by_priority(
     variances, noise = column(data.draw(some)), column(data.draw(some))
     gains = [d**2 / (n + v) for d, n, v in zip(differences, noise, variances, strict=True)]
     expected = max(range(K), key=lambda arm: (gains[arm], rank(key, arm)))
-    rows, pulls = np.array([differences, [0.0] * K]), np.zeros(K, np.int64)
-    got = greedy.function(0, 1, rows[0], rows[1], variances, pulls, noise, np.uint64(key))
+    rows = np.array([differences, [0.0] * K])
+    none = np.zeros(K)
+    pair = Pair(0, 1, rows[0], rows[1], none)
+    arms = Arms(none, variances, np.zeros(K, np.int64), noise, none)
+    got = greedy.function(pair, arms, np.uint64(key))
     assert got == expected

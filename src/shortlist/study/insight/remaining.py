@@ -126,7 +126,7 @@ def remaining(study: View) -> Projection:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
     >>> print(remaining(study))
-    at least 8 more (the first plan); how many will follow is not known yet
+    at least 8 more (pulls of the first plan); how many will follow is not known yet
     >>> noise = np.random.default_rng(2)
     >>> while study.evaluations < 60:
     ...     trial = study.ask()

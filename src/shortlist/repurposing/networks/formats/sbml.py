@@ -126,7 +126,7 @@ def _formula_text(formula: list[Any] | None) -> str:
 
     Examples
     --------
-    >>> _shown(["and", ["eq", ["name", "A"], ["number", 1]], ["unknown", "sin(x)"]])
+    >>> _formula_text(["and", ["eq", ["name", "A"], ["number", 1]], ["unknown", "sin(x)"]])
     'and(eq(A, 1), sin(x))'
     """
     if formula is None:
