@@ -31,11 +31,12 @@ def test_it_serves_until_it_is_interrupted(
     command = [*forks.program(), "serve", str(place), "--port", "0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout is not None
-        page, api, end = (server.stdout.readline().split() for _ in range(3))
+        page, api, names, end = (server.stdout.readline().split() for _ in range(4))
         token = api[-1]
         assert len(token) == 32
         assert page[1].endswith(f"/{token}/")
         assert page[1].startswith("http://127.0.0.1:")
+        assert names[:4] == ["It", "answers", "to", "127.0.0.1"]
         assert end[0] == "Ctrl-C"
         assert "trees" in httpx.get(page[1]).text
         bearer = {"Authorization": f"Bearer {token}"}
