@@ -36,7 +36,7 @@ def test_it_serves_until_it_is_interrupted(
         assert len(token) == 32
         assert page[1].endswith(f"/{token}/")
         assert page[1].startswith("http://127.0.0.1:")
-        assert names[:4] == ["It", "answers", "to", "127.0.0.1"]
+        assert names[:4] == ["It", "answers", "to", "127.0.0.1,"]
         assert end[0] == "Ctrl-C"
         assert "trees" in httpx.get(page[1]).text
         bearer = {"Authorization": f"Bearer {token}"}
