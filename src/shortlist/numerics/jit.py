@@ -215,8 +215,9 @@ class Function(Generic[Arguments, Result]):
         """Machine code, loaded or compiled; kept on disk if the function is this package's."""
         own = self.py_func.__module__.startswith("shortlist.")
         with _notice_of_compiling(own and is_kept(self.py_func, kind)):
-            if own:
-                # What is damaged, or cannot be written, is as if it were not there.
+            # What is damaged is deleted the first time, and made anew the second. Where nothing
+            # can be written, both fail, and the machine code is this process's alone.
+            for _ in range(2 if own else 0):
                 with suppress(Exception), keeping(self.py_func, kind):
                     return make(True)
             return make(False)
