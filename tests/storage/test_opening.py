@@ -191,7 +191,7 @@ def test_sixteen_processes_open_a_new_study_at_once(new_storage: NewStorage) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kept", [50, 99, 100, 4096, 0.3, 0.6, 0.9])
+@pytest.mark.parametrize("kept", [1, 50, 99, 100, 4096, 0.3, 0.6, 0.9])
 def test_a_truncated_file_is_refused_and_left_as_it_is(kept: float, file: Path) -> None:
     whole = file.read_bytes()
     size = int(kept * len(whole)) if 0 < kept < 1 else int(kept)

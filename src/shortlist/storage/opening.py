@@ -44,6 +44,7 @@ from shortlist.storage.sql import PostgreSQL, SQLite, SQLStorage, begin_writing,
 DEFAULT_NAME = "study"
 APPLICATION_ID = 0x53484C54  # "SHLT": says in the file's header that it is ours
 ADVISORY_LOCK = 0x53484C54
+SMALLEST = 100  # bytes: the header of an SQLite file
 
 
 def open_storage(storage: str | os.PathLike[str], *, create: bool) -> Storage:
@@ -154,6 +155,8 @@ def _check_place(path: Path, *, create: bool) -> None:
                 f"{path} is a folder: name a file in it, such as {path / 'study.db'}."
             )
         if path.exists():
+            if 0 < path.stat().st_size < SMALLEST:  # SQLite takes one byte for an empty file
+                raise ForeignStorage(f"{path} is not a database: nothing was changed.")
             return
         if not create:
             raise StudyNotFound(f"there is no file {path}.")
