@@ -441,6 +441,24 @@ IN_ORDER = Assumption(
 )
 
 
+def will_be_tested(least: int) -> str:
+    """That fresh evaluations will test the means before an answer, in a sentence."""
+    return (
+        f"Before that, at least {least:,} fresh evaluations test whether the means are linear in "
+        "the features."
+    )
+
+
+def rejected_by_tests(departure: str) -> str:
+    """What tests found against the means, in sentences."""
+    return f"Tests speak against it: {departure}"
+
+
+def not_tested(*, final: bool) -> str:
+    """That nothing has tested an assumption, in a sentence."""
+    return f"Nothing has tested it{'' if final else ' yet'}."
+
+
 def contradicted(doubts: Sequence[Doubt]) -> str:
     """What the findings contradict, in words."""
     return ", ".join(doubt.contradicts for doubt in doubts)

@@ -63,7 +63,7 @@ class Relation(ABC):
     @property
     def badge(self) -> str:
         """The same in a word or two."""
-        return self.shape.replace("c = ", "")
+        return self.shape
 
     @property
     def not_assumed(self) -> str:
@@ -223,6 +223,11 @@ class NearlyLinear(Linear):
             f"{self._features}, with one unknown θ for all arms. c was given, not estimated. If a "
             "mean departs further, the claim does not hold."
         )
+
+    @property
+    def badge(self) -> str:
+        """The same in a word or two."""
+        return f"within {self.tolerance:g} of linear" if self.restricts else ""
 
     @property
     def settings(self) -> list[tuple[str, str]]:

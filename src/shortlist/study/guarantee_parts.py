@@ -74,10 +74,7 @@ def _to_come(study: View) -> list[str]:
     audit = study.audit
     if audit.wanted and is_audited(study.bound):
         least = audit_size(study.problem.arms, study.evaluations)
-        return [
-            f"Before that, at least {least:,} fresh evaluations test whether the means are linear "
-            "in the features."
-        ]
+        return [guarantee.will_be_tested(least)]
     return [untested(study)] if rests_on_features(study.bound) and not audit.wanted else []
 
 
@@ -97,12 +94,11 @@ def _model(study: View, assumption: Assumption) -> Assumption:
     if not assumption.words or study.bound.relation.tolerance:
         return assumption
     if study.audit.rejection is not None:
-        finding = f"Tests speak against it: {departure(study)}"
+        finding = guarantee.rejected_by_tests(departure(study))
         return assumption._replace(tested=True, finding=finding)
     if is_linearity_tested(study):
         return assumption._replace(tested=True, finding=passed(study))
-    finding = f"Nothing has tested it{'' if study.done else ' yet'}."
-    return assumption._replace(finding=finding)
+    return assumption._replace(finding=guarantee.not_tested(final=study.done))
 
 
 def conditions(study: View) -> list[Condition]:
