@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,9 @@ from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable
 from shortlist.problem import Problem
+
+if TYPE_CHECKING:
+    from shortlist.study.insight.certain import Certain
 
 EVERY = slice(None)
 
@@ -43,6 +46,9 @@ class Shortlist:
         How many of the evaluations tested whether the means are linear in the features.
     coverage : str
         How often the means lie between lower and upper, as far as that is proven.
+    certain : Certain or None
+        The least ε at which the list is certified, and which arms are certain: also before the
+        study has stopped. None where nothing is.
     """
 
     names: tuple[str, ...]
@@ -53,6 +59,7 @@ class Shortlist:
     error: float | None = None
     audited: int = 0
     coverage: str = ""
+    certain: Certain | None = None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -69,16 +76,25 @@ class Shortlist:
         )
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
-        return printable("\n".join([figures, *below]))
+        return printable("\n".join([figures, *self._below]))
 
     def _repr_html_(self) -> str:
         shown = self.table.drop(columns="in_shortlist")
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
-        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
-        return figures + "".join(map(notebook.paragraph, below))
+        return figures + "".join(map(notebook.paragraph, self._below))
+
+    @property
+    def _below(self) -> list[str]:
+        """What is said below the table."""
+        more = [self.already, self.coverage] if len(self) else []
+        return list(filter(None, [self.effort, self.guarantee.text, *more]))
+
+    @property
+    def already(self) -> str:
+        """What is certain before the study has stopped; empty afterwards, or if nothing is."""
+        return "" if self.final or self.certain is None else self.certain.words
 
     @property
     def effort(self) -> str:
