@@ -421,7 +421,10 @@ def conditions_of(course: Course) -> list[Condition]:
         f"{course.carried:,}, all that it had, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it."
         f"{course.sources}",
-        ("Slack", course.widened): f"ε was made larger in view of the results: {course.widened}. The "
+        (
+            "Slack",
+            course.widened,
+        ): f"ε was made larger in view of the results: {course.widened}. The "
         "proof allows that: it holds for every ε at once.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "

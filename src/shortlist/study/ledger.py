@@ -30,7 +30,9 @@ CAUSE = slice(ROW.index("origin"), OPENED)
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING, WIDENED = range(10)
+ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING, WIDENED = range(
+    10
+)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
 KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING, WIDENED)

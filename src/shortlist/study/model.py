@@ -79,7 +79,8 @@ class Model:
             if steps.kinds[place] == VERIFY:
                 self._verify()
             else:
-                self._widen(float(steps.values[place]), bool(steps.held[place]), at_stop)
+                epsilon, held = float(steps.values[place]), bool(steps.held[place])  # noqa: PD011
+                self._widen(epsilon, held, at_stop)
             first = place + 1
         self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
 

@@ -125,7 +125,8 @@ class View:
         steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
         told = np.cumsum(steps.kinds == TAKE)
         wider = steps.kinds == WIDEN
-        return list(zip(steps.values[wider].tolist(), told[wider].tolist(), strict=True))
+        values = steps.values[wider].tolist()  # noqa: PD011
+        return list(zip(values, told[wider].tolist(), strict=True))
 
     @property
     def begun_with(self) -> float:
