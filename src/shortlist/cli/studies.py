@@ -97,7 +97,7 @@ def status(
     words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
     say_entry("state", words if rejected else here(study_words(opened)))
     if not opened.done and not rejected:
-        say_entry("to go", str(opened.remaining()))
+        say_entry("to go", here(str(opened.remaining())))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
     _say_all_differences(opened, study)

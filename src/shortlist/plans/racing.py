@@ -382,6 +382,7 @@ class OwnIntervalStrategy(CompiledStrategy):
             bounds = upper[~inside] - lower[inside, None]
         found = Certified.by_bounds(inside, bounds, epsilon, least)
         found.inside[inside] |= accepted
+        found.open_inside[inside] &= ~accepted
         return found
 
     def widen(self, epsilon: float) -> None:

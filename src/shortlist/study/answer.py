@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,52 @@ from shortlist import notebook
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
-from shortlist.printable import printable
+from shortlist.printable import printable, rounded_up
 from shortlist.problem import Problem
 
-if TYPE_CHECKING:
-    from shortlist.study.insight.certain import Certain
-
 EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Certain:
+    """What is certain of a list, at any moment, with the probability of the guarantee.
+
+    All of it holds at all times together, and together with the answer at the stop.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        The least ε at which the list is certified now; None if there is none yet. It may be smaller
+        than the study's, after a stop too. ``study.widen(epsilon)`` stops the study at it.
+    inside : tuple of str
+        Arms of the list that are among the m best, up to the study's ε.
+    undecided : tuple of str
+        Arms that may or may not be: all others are not needed, up to ε.
+    open_inside, open_outside : tuple of str
+        If the list is wrong, its worst arm is one of the first, and the best arm that it lacks is one
+        of the second. Both are empty where the list is certified.
+    words : str
+        All that, to be read.
+    """
+
+    epsilon: float | None
+    inside: tuple[str, ...]
+    undecided: tuple[str, ...]
+    open_inside: tuple[str, ...]
+    open_outside: tuple[str, ...]
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    @property
+    def stops_at(self) -> float | None:
+        """The least ε that ends the study now, rounded up to two digits; None if there is none."""
+        return None if self.epsilon is None else rounded_up(self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)

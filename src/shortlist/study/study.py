@@ -825,10 +825,10 @@ class Study(View):
         >>> means = [0.5, 0.5, 0.1]
         >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
         >>> study.done, round(study.shortlist.certain.epsilon, 3)
-        (False, 0.111)
-        >>> study.widen(epsilon=0.12)
+        (False, 0.086)
+        >>> study.widen(epsilon=0.1)
         >>> study.done, study.problem.epsilon
-        (True, 0.12)
+        (True, 0.1)
         """
         if not self.aim.certifies:
             raise InvalidInput(
