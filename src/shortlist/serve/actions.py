@@ -102,8 +102,8 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     if rows and "arm" in rows[0]:
         for row in rows:
             check_names(row, needed=["arm", "value", "key"], others=["block"])
-        given = [(row["arm"], row["value"], row["key"], row.get("block")) for row in rows]
-        done = tell_unasked(study, given)
+        unasked = [(row["arm"], row["value"], row["key"], row.get("block")) for row in rows]
+        done = tell_unasked(study, unasked)
     else:
         for row in rows:
             check_names(row, needed=["trial", "value"])
@@ -160,7 +160,8 @@ def unasked_results(
     study: Study, told: PlateResults
 ) -> list[tuple[str, float, str, int | str | None]]:
     """The results of a file that nobody asked for: the arm's name, value, key and block."""
-    return [(study.problem.names[arm], *rest) for arm, *rest in told.unasked]
+    names = study.problem.names
+    return [(names[arm], value, key, block) for arm, value, key, block in told.unasked]
 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:
