@@ -47,7 +47,7 @@ def test_export_of_the_arms(plated: Path) -> None:
 
 
 def test_export_before_the_first_trial(screen: Path) -> None:
-    assert does("export", "screen.toml").stdout.startswith("trial,arm,state,value")
+    assert does("export", "screen.toml").stdout.startswith("trial,arm,block,state,value")
     does("export", "screen.toml", "--out", "none.parquet")
 
 
