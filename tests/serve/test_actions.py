@@ -380,6 +380,7 @@ def test_an_ask_costs_no_more_where_many_trials_are_open(algorithm: str | None) 
     assert few > again
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
 @pytest.mark.parametrize("action", [actions.fail, actions.cancel, actions.tell])
 def test_many_trials_end_together_or_not_at_all(
     action: Any, study: shortlist.Study, monkeypatch: pytest.MonkeyPatch
