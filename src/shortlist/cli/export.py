@@ -82,9 +82,11 @@ def export(
     else:
         import pandas as pd
 
+        trials, mark = opened.trials, opened.mark
+        reasons = opened.reasons(trials)
         rows = [
-            {"study": opened.mark, **trial_report(trial), "why": str(opened.why(trial))}
-            for trial in opened.trials
+            {"study": mark, **trial_report(trial), "why": str(reason)}
+            for trial, reason in zip(trials, reasons, strict=True)
         ]
         frame = pd.DataFrame(rows, columns=COLUMNS)
     if out is not None:

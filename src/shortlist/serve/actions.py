@@ -57,7 +57,11 @@ def ask(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=["key"], others=["n"])
     trials = ask_for(study, given.get("n", 1), given["key"])
-    rows = [{**trial_report(trial), "why": study.why(trial).words} for trial in trials]
+    reasons = study.reasons(trials)
+    rows = [
+        {**trial_report(trial), "why": reason.words}
+        for trial, reason in zip(trials, reasons, strict=True)
+    ]
     return {"trials": rows, **state(study)}
 
 

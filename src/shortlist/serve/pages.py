@@ -115,9 +115,9 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
             utc(trial.asked_at),
             *([utc(trial.expires_at)] if due else []),
             trial.worker,
-            study.why(trial).words,
+            reason.words,
         ]
-        for trial in pending[:OPEN]
+        for trial, reason in zip(pending, study.reasons(pending[:OPEN]), strict=False)
     ]
     caption = f"{count(len(pending), 'open trial')}, the oldest first."
     return HtmlTable(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)

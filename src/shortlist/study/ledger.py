@@ -41,6 +41,7 @@ EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
 RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -107,6 +108,9 @@ class Ledger:
         self.events: list[Event] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
+        self._requested: dict[
+            str, dict[int, None]
+        ] = {}  # numbers of trials, by who asked with a key
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self.written: dict[int, None] = {}  # the trials that are to be stored, by number
         self.has_news = False  # for the model
@@ -135,6 +139,11 @@ class Ledger:
         """The studies from which results were carried over, as the last carrying described them."""
         read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
+
+    def asked_by(self, who: str) -> list[Trial]:
+        """The trials of a request with a key, without those that somebody else has now."""
+        found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
+        return [trial for trial in found if trial.worker == who]
 
     def open_at_verification(self) -> list[Trial]:
         """The trials that were open when the verification began, and were told later."""
@@ -234,6 +243,7 @@ class Ledger:
         if number in self.unsettled:
             self.unsettled[number] = trial
         self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:
             if self.keyed[key].number == number:
                 self.keyed[key] = trial
@@ -246,6 +256,10 @@ class Ledger:
             self.cells[trial.cell] = trial
         elif trial.cell in self.cells and self.cells[trial.cell].number == trial.number:
             del self.cells[trial.cell]
+
+    def _note_request(self, trial: Trial) -> None:
+        if trial.worker.startswith(WITH_KEY):
+            self._requested.setdefault(trial.worker, {})[trial.number] = None
 
     def _count_failures(self, trial: Trial) -> None:
         """Take a trial that was closed into the failures in a row of its arm."""
@@ -335,6 +349,7 @@ class Ledger:
         self.unsettled[trial.number] = trial
         self.next_block = max(self.next_block, trial.block_index + 1)
         self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:  # what was told here with a key of a copy stays known by it
             self.keyed.setdefault(key, trial)
         if trial.cause.origin == "second of a round":

@@ -27,7 +27,7 @@ from shortlist.printable import on_one_line
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import Kind, Ledger, Source, key_of_trial
+from shortlist.study.ledger import WITH_KEY, Kind, Ledger, Source, key_of_trial
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial
 
@@ -245,8 +245,8 @@ class Log:
 
         def act(transaction: Transaction) -> list[Trial] | None:
             model, ledger = self.model, self._ledger
-            me = worker() if key is None else f"key {key}"
-            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+            me = worker() if key is None else f"{WITH_KEY}{key}"
+            if key is not None and (asked := ledger.asked_by(me)):
                 return asked
             if self.is_rejected or (model.stopped and not self._audit.is_running):
                 return None

@@ -57,7 +57,7 @@ from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
-from shortlist.study.view import View, is_beyond_first_plan
+from shortlist.study.view import View, beyond_first_plan
 
 LOGGER = logging.getLogger(__name__)
 logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
@@ -512,15 +512,29 @@ class Study(View):
 
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
-        found = self._log.ledger.find(trial)
-        beyond = is_beyond_first_plan(self, found)
+        [reason] = self.reasons([trial])
+        return reason
+
+    def reasons(self, trials: Iterable[Trial | int]) -> list[Reason]:
+        """Why each of these trials was asked for, as ``why`` says it of one.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, algorithm="LUCB")
+        >>> [reason.words for reason in study.reasons(study.ask(2))]
+        ["'ash' is an initial pull.", "'elm' is an initial pull."]
+        """
+        ledger, against = self._log.ledger, doubts(self)
+        beyond = {trial.number for trial in beyond_first_plan(self, ledger.trials)}
         pace = self.bound.engine.setup.pace
-        reason = Reason.of(found, self.problem, self.aim, pace, beyond=beyond)
-        against = doubts(self)
+        found = [
+            Reason.of(trial, self.problem, self.aim, pace, beyond=trial.number in beyond)
+            for trial in map(ledger.find, trials)
+        ]
         if not against:
-            return reason
+            return found
         doubt = f"The results contradict what the guarantee assumes: {contradicted(against)}."
-        return replace(reason, words=f"{reason.words} {doubt}")
+        return [replace(reason, words=f"{reason.words} {doubt}") for reason in found]
 
     # Asking
 
