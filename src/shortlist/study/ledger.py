@@ -118,7 +118,8 @@ class Ledger:
         self._first_carrying: Event | None = None
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
-        self._stepping: list[Event] = []  # events that the model must process, since settled
+        # Events that the model must process, since settled, after their changes.
+        self._stepping: list[tuple[int, Trial | Event]] = []
         self._one_step = Steps.empty(1)
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
@@ -339,7 +340,8 @@ class Ledger:
 
     def step(self, kind: Kind, at: float, worker: str, value: float | None = None) -> None:
         """Note an event that the model must process: one of ``STEPS``."""
-        self._stepping.append(self._log(kind, NO_ARM, at, worker, value))
+        event = self._log(kind, NO_ARM, at, worker, value)
+        self._stepping.append((event.change, event))
         self.has_news = True
 
     def _enter(self, trial: Trial) -> None:
@@ -376,7 +378,7 @@ class Ledger:
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._stepping += [each for each in events if each.kind in STEPS]
+        self._stepping += [(each.change, each) for each in events if each.kind in STEPS]
         self.events += events
         self._hash.update(records)
         self.has_news = True
@@ -469,7 +471,7 @@ class Ledger:
                 closed = turn if trial.state == "told" else closed
             if closed < NEVER:
                 due.append((closed, trial))
-        due += [(event.change, event) for event in self._stepping]
+        due += self._stepping
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))

@@ -75,7 +75,7 @@ class Model:
             steps = self._estimate_sigma(steps)
         self._digest = None
         first = 0
-        for place in np.flatnonzero(np.isin(steps.kinds, (VERIFY, WIDEN))).tolist():
+        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
             if steps.kinds[place] == VERIFY:
                 self._verify()
@@ -109,15 +109,16 @@ class Model:
             self.posterior, self.round, self.seed, position, held=held
         )
         self.stopped = bool(position.is_stopped[0])
-        if self.decision is not None and not was_stopped:
-            self._decided(at_stop)
-
-    def _decided(self, at_stop: Callable[[], None]) -> None:
-        """Read the decision that the round has come to."""
+        if self.decision is None or was_stopped:
+            return
         self.decision = self.round.decision(stop=self.stopped)
         if self.stopped:
-            self._at_stop = self._table_now(EVERY)
-            at_stop()
+            self._keep(at_stop)
+
+    def _keep(self, at_stop: Callable[[], None]) -> None:
+        """Keep what the arms look like at a stop."""
+        self._at_stop = self._table_now(EVERY)
+        at_stop()
 
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.bound.engine
@@ -128,7 +129,9 @@ class Model:
             self.initialized = bool(position.is_initialized[0])
             self.stopped = bool(position.is_stopped[0])
             if position.decided_at[0] != decided_at:
-                self._decided(at_stop)
+                self.decision = self.round.decision(stop=self.stopped)
+                if self.stopped:
+                    self._keep(at_stop)
 
     def table(self, arms: Integers | slice = EVERY) -> pd.DataFrame:
         """A table of arms as they are now; after a stop as they were then, with the answer."""
