@@ -77,11 +77,11 @@ class Model:
         first = 0
         for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
-            if steps.kinds[place] == VERIFY:
-                self._verify()
-            else:
+            if steps.kinds[place] == WIDEN:
                 epsilon, held = float(steps.values[place]), bool(steps.held[place])  # noqa: PD011
                 self._widen(epsilon, held, at_stop)
+            else:
+                self._verify()
             first = place + 1
         self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
 
