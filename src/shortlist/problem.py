@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.blocks import NO_BLOCKS, Blocks
+from shortlist.costs import EQUAL, Costs
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -67,6 +68,8 @@ class Problem:
         What the features are called, if they have names.
     blocks : Blocks
         What results share.
+    costs : Costs
+        What an evaluation of each arm costs.
 
     Examples
     --------
@@ -85,6 +88,7 @@ class Problem:
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
     blocks: Blocks = NO_BLOCKS
+    costs: Costs = EQUAL
 
     @classmethod
     def of(
@@ -100,6 +104,7 @@ class Problem:
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
         blocks: Any = None,
+        costs: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it."""
         matrix, names, columns = features_and_names(features, arms)
@@ -114,6 +119,7 @@ class Problem:
             direction=_direction(direction),
             columns=columns,
             blocks=Blocks.of(blocks),
+            costs=Costs.of(costs, names),
         )
         if features is not None:
             problem._check_distinguishable()

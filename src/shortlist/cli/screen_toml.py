@@ -31,7 +31,18 @@ PLAIN = (
     *("threshold", "seed", "audit"),
 )
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "sigma", "blocks", "misspecification", "trust", "lease", "storage", "name")
+KEYS = (
+    *FILES,
+    *PLAIN,
+    "sigma",
+    "blocks",
+    "costs",
+    "misspecification",
+    "trust",
+    "lease",
+    "storage",
+    "name",
+)
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
@@ -81,6 +92,10 @@ class ScreenFile:
             sigma = settings["sigma"] = self.keys["sigma"]
             if isinstance(sigma, str) and Path(sigma).suffix and not number_hint(sigma):
                 settings["sigma"] = _by_arm(self.beside(sigma), "sigma")
+        if "costs" in self.keys:
+            costs = settings["costs"] = self.keys["costs"]
+            if isinstance(costs, str):
+                settings["costs"] = _by_arm(self.beside(costs), "cost")
         if "blocks" in self.keys:
             blocks = settings["blocks"] = self.keys["blocks"]
             if isinstance(blocks, str) and Path(blocks).suffix:

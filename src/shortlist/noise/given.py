@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.arrays import Reals
-from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.each_arm import each_arm
 from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
 
@@ -132,13 +132,7 @@ class Each(ByArm):
     @classmethod
     def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Each:
         """σ of every arm, if they are numbers above 0."""
-        values: Any = _in_order(sigma, names) if isinstance(sigma, Mapping | pd.Series) else sigma
-        table = isinstance(values, np.ndarray) and values.ndim != 1
-        if table or len(values) != len(names):
-            got = f"shape {values.shape}" if table else f"{len(values)}"
-            raise InvalidSetting(
-                f"sigma must be one number, or one for each of the {len(names)} arms, got {got}."
-            )
+        values = each_arm("sigma", sigma, names)
         return cls(
             *(positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True))
         )
@@ -167,19 +161,3 @@ class Each(ByArm):
             "deviation. These were given, not estimated. If the true noise of an arm is larger, "
             "the claim does not hold."
         )
-
-
-def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
-    """The values of a mapping or a Series in the order of the arms."""
-    known, by_name = set(names), dict[str, Any]()
-    for key, value in sigma.items():
-        name = str(key)
-        if name not in known:
-            raise unknown_name("arm in sigma", name, names)
-        if name in by_name:
-            raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
-        by_name[name] = value
-    for name in names:
-        if name not in by_name:
-            raise InvalidSetting(f"sigma has no number for arm {name!r}: give one for every arm.")
-    return [by_name[name] for name in names]

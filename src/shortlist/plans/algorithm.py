@@ -51,6 +51,8 @@ class Planned(Algorithm):
         What the bounds are for: sub-Gaussian noise as it is stated, by default, or results in a range.
     interval : ArmInterval, optional
         What an arm's own interval is, where it is not the usual one.
+    uses_costs : bool
+        Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
@@ -82,6 +84,7 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
+    uses_costs: bool = False
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -117,6 +120,8 @@ class Planned(Algorithm):
         reduced = ReducedProblem(features, *given, stated=noise)
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
+        if self.uses_costs:
+            reduced = reduced._replace(costs=problem.costs.of_arms(problem.arms))
         if noise.needs_replicates:  # the same plan before σ is known and after
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
@@ -135,4 +140,5 @@ class Planned(Algorithm):
             method=self.method,
             cited=tuple(self.cited),
             rebind=self.bind,
+            uses_costs=self.uses_costs,
         )

@@ -264,7 +264,8 @@ class GuessAndVerify(Strategy):
             pairs = self._open_pairs(tables, guess, inside, margins)
             rng = np.random.default_rng([seed, made])
             tables = self._name(tables, guess, inside, pairs, rng)
-            plan, weights = self._next_plan(tables, guess, inside, pairs, float(made))
+            spent = self._means.price.total(total.pulls)
+            plan, weights = self._next_plan(tables, guess, inside, pairs, spent)
         self._tables, self._results = tables, total
         self._whole, self._guess = whole, guess
         self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
@@ -377,9 +378,12 @@ class GuessAndVerify(Strategy):
     # Plans
 
     def _next_plan(
-        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, made: float
+        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, spent: float
     ) -> tuple[Integers, Reals]:
-        """A plan for the open pairs, about a quarter as long as they need, and its weights."""
+        """A plan for the open pairs, at about a quarter of what they need, and its weights.
+
+        ``spent`` is what the results so far have cost: their number where all arms cost the same.
+        """
         sigma = self._problem.sigma
         evidence, level = tables.latest(inside)
         guesses = evidence is tables.fall_back and len(tables.namings) < len(self._shares)
@@ -394,10 +398,10 @@ class GuessAndVerify(Strategy):
         needs = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
         # A pair that seems to need nothing more is still open: it must not be forgotten.
         needs = np.maximum(needs, SHORTEST / pairs.variances)
-        return self.plan_for(pairs, needs, None if guesses else evidence, guess, made)
+        return self.plan_for(pairs, needs, None if guesses else evidence, guess, spent)
 
     def plan_for(
-        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, spent: float
     ) -> tuple[Integers, Reals]:
         """A plan that gives the pairs some of the information they need, and its weights.
 
@@ -406,7 +410,7 @@ class GuessAndVerify(Strategy):
         weights, total = self._means.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
-        length = max(self._means.shortest * made, min(made, QUARTER * total))
+        length = max(self._means.shortest * spent, min(spent, QUARTER * total))
         return self._means.plan(weights, length), weights
 
     # What a study shows
@@ -533,6 +537,7 @@ ALGORITHMS = {
         summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
         interval=INTERVAL,
         uses_noise=True,
+        uses_costs=True,
     ),
     "Guess-and-verify (own results)": Planned(
         strategy=GuessAndVerify,
@@ -543,6 +548,7 @@ ALGORITHMS = {
         summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
         interval=INTERVAL,
         uses_noise=True,
+        uses_costs=True,
         relation=Unrelated,
     ),
 }

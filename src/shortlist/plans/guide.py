@@ -53,6 +53,7 @@ from shortlist.plans.means import (
     NearlyLinearFit,
     OwnFit,
     OwnMeans,
+    Price,
     nearly_linear,
 )
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
@@ -238,7 +239,8 @@ class GuidedStrategy(GuessAndVerify):
         self._tables = self._name(tables, guess, inside, pairs, rng)
         self._named_at = made
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
-        self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, float(made))
+        spent = self._means.price.total(results.pulls)
+        self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, spent)
 
     def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """What the model makes of all results."""
@@ -281,28 +283,28 @@ class GuidedStrategy(GuessAndVerify):
         return super().likely(guess, times)
 
     def plan_for(
-        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, spent: float
     ) -> tuple[Integers, Reals]:
         """A plan by the features to guess while that says most; to verify, results that are lacking."""
+        price = self._means.price
         if evidence is None and self._is_few and isinstance(guess, NearlyLinearFit):
             departures = guess.own[pairs.b] + guess.own[pairs.c]
             if departures.mean() < DEPARTING * pairs.variances.mean():
                 most = largest_first(needs * pairs.variances)[:PAIRS]
                 weights, total = contrast_design(
-                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=self._means.noise
+                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=price.variances
                 )
-                length = max(SHORTEST * made, min(made, QUARTER * total))
-                scaled = self._basis / np.sqrt(self._means.noise)[:, None]
-                return counts(np.ascontiguousarray(scaled), weights, length), np.zeros(len(weights))
+                length = max(SHORTEST * spent, min(spent, QUARTER * total))
+                plan = counts(price.scaled(self._basis), *price.in_pulls(weights, length))
+                return plan, np.zeros(len(weights))
         if evidence is None or evidence.pulls is None:
-            return super().plan_for(pairs, needs, evidence, guess, made)
+            return super().plan_for(pairs, needs, evidence, guess, spent)
         have, counted = evidence.information[pairs.rows, pairs.c], evidence.pulls
-        weights, total = own_design(
-            pairs.b, pairs.c, have + needs, self._means.noise, self._weights
-        )
-        lacking = np.maximum(weights * total - counted, 0.0)
-        length = max(self._means.shortest * made, min(GROWTH * made, QUARTER * lacking.sum()))
-        share = min(1.0, length / max(float(lacking.sum()), 1e-9))
+        weights, total = own_design(pairs.b, pairs.c, have + needs, price.variances, self._weights)
+        lacking = np.maximum(weights * total / price.costs - counted, 0.0)
+        needed = float((lacking * price.costs).sum())
+        length = max(self._means.shortest * spent, min(GROWTH * spent, QUARTER * needed))
+        share = min(1.0, length / max(needed, 1e-9))
         # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
         plan = np.floor(share * lacking + 0.5).astype(np.int64)
         compared = np.zeros(len(plan), np.bool_)
@@ -335,7 +337,7 @@ class GuidedStrategy(GuessAndVerify):
         drawn = guess.means + problem.sigma * guess.draw(arms, count, rng)
         others = problem.sigma, problem.epsilon, problem.delta
         needed = [
-            expected_verification(means, best_of(means, problem.m), problem.noise_of_arms, *others)
+            expected_verification(means, best_of(means, problem.m), self._means.price, *others)
             for means in drawn
         ]
         return np.maximum(np.array(needed) - (self._results.pulls.sum() - self._named_at), 1.0)
@@ -349,11 +351,11 @@ class GuidedStrategy(GuessAndVerify):
         if self._guess is None:
             return None
         pairs = hardest_pairs(self._guess, self.inside, self._problem)
-        noise = self._problem.noise_of_arms
+        dear = self._means.price.variances
         _, linear = contrast_design(
-            np.ascontiguousarray(self._problem.features), *pairs, noise=noise
+            np.ascontiguousarray(self._problem.features), *pairs, noise=dear
         )
-        return min(1.0, linear / own_design(*pairs, noise)[1])
+        return min(1.0, linear / own_design(*pairs, dear)[1])
 
 
 def _seems_linear(guess: Fit) -> bool:
@@ -374,8 +376,9 @@ class GuidedMeans(OwnMeans):
         """A plan of least largest variance, and no weights yet."""
         if self._basis is None:
             return super().first()
-        weights = spread_design(self._basis)
-        return counts(self._basis, weights, FIRST * self._basis.shape[1]), np.zeros(len(self.noise))
+        basis = np.ascontiguousarray(self._basis / np.sqrt(self.price.costs)[:, None])
+        shares, _ = self.price.in_pulls(spread_design(basis), 1.0)
+        return counts(basis, shares, FIRST * basis.shape[1]), np.zeros(len(self.noise))
 
 
 def with_intercept(reduced: Reals) -> Reals:
@@ -398,7 +401,7 @@ def with_intercept(reduced: Reals) -> Reals:
 
 
 def expected_verification(
-    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
+    means: Reals, inside: Mask, price: Price, sigma: float, epsilon: float, delta: float
 ) -> float:
     """About how many evaluations verify these arms by results of their own, if these are the means.
 
@@ -408,7 +411,8 @@ def expected_verification(
     Examples
     --------
     >>> inside = np.array([True, False, False])
-    >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
+    >>> price = Price(np.ones(3), np.ones(3))
+    >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, price, 0.5, 0.0, 0.05))
     14
     """
     candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -418,8 +422,8 @@ def expected_verification(
     gaps = means[b] - means[c] + epsilon
     gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
     squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
-    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, price.variances)
+    return OVERSHOOT * float(np.maximum(weights * total / price.costs, 1.0).sum())
 
 
 def hardest_pairs(
@@ -529,6 +533,7 @@ class Guided(Algorithm):
             works=self.works,
             adapted=self.adapted,
             uses_noise=True,
+            uses_costs=True,
             relation=partial(Unrelated, guide=self.guide),
         )
         return planned.bind(problem, threshold)

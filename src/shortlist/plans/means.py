@@ -101,6 +101,53 @@ class OwnFit(Fit):
         return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
 
 
+@dataclass(frozen=True, eq=False)
+class Price:
+    """What pulls cost, and what they tell for it.
+
+    With u_a = cost_a n_a a result of arm a tells as much as one of variance noise_a cost_a would, if
+    n_a were u_a: designs share out the cost as they share out pulls where these cost the same.
+
+    Attributes
+    ----------
+    costs : array, K
+        Of a pull of every arm.
+    variances : array, K
+        The noise of a result times the cost: what takes the place of the noise in a design.
+    """
+
+    costs: Reals
+    variances: Reals
+
+    @classmethod
+    def of(cls, problem: ReducedProblem) -> Price:
+        """Those of a problem."""
+        costs = problem.cost_of_arms
+        return cls(costs, problem.noise_of_arms * costs)
+
+    def scaled(self, basis: Reals) -> Reals:
+        """Features in units of what their results tell for the cost."""
+        if (self.variances == 1.0).all():
+            return basis
+        return np.ascontiguousarray(basis / np.sqrt(self.variances)[:, None])
+
+    def in_pulls(self, weights: Reals, length: float) -> tuple[Reals, float]:
+        """Shares of the cost, and a cost, as shares of the pulls and their number.
+
+        Examples
+        --------
+        >>> Price(np.array([1.0, 3.0]), np.ones(2)).in_pulls(np.array([0.5, 0.5]), 12.0)
+        (array([0.75, 0.25]), 8.0)
+        """
+        shares = weights / self.costs
+        rate = float(shares.sum() / weights.sum())
+        return shares / rate, length * rate
+
+    def total(self, pulls: Integers) -> float:
+        """What these pulls cost."""
+        return float(pulls @ self.costs)
+
+
 class LinearMeans:
     """Means that are linear in the features.
 
@@ -119,15 +166,14 @@ class LinearMeans:
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
-        self.noise = problem.noise_of_arms
-        self._scaled = self.basis
-        if (self.noise != 1.0).any():
-            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
+        self.noise, self.price = problem.noise_of_arms, Price.of(problem)
+        self._scaled = self.price.scaled(self.basis)
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
         weights = spread_design(self._scaled)
-        return self.plan(weights, FIRST * self.basis.shape[1]), weights
+        shares, _ = self.price.in_pulls(weights, 1.0)
+        return counts(self._scaled, shares, FIRST * self.basis.shape[1]), weights
 
     def fit(self, results: PlanResults) -> LinearFit:
         """Weighted least squares."""
@@ -142,13 +188,14 @@ class LinearMeans:
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for the most urgent pairs, and how many pulls give each what it needs."""
+        """Shares of the cost for the most urgent pairs, and what gives each what it needs."""
         most = largest_first(urgency)[:PAIRS]
-        return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
+        dear = self.price.variances
+        return contrast_design(self.basis, b[most], c[most], needs[most], start, dear)
 
     def plan(self, weights: Reals, length: float) -> Integers:
-        """About ``length`` pulls by these weights, that span the features."""
-        return counts(self._scaled, weights, length)
+        """Pulls that cost about ``length``, shared by these weights, that span the features."""
+        return counts(self._scaled, *self.price.in_pulls(weights, length))
 
 
 class OwnMeans:
@@ -169,7 +216,7 @@ class OwnMeans:
     shortest = 0.02
 
     def __init__(self, problem: ReducedProblem) -> None:
-        self.noise = problem.noise_of_arms
+        self.noise, self.price = problem.noise_of_arms, Price.of(problem)
 
     def first(self) -> tuple[Integers, Reals]:
         """One pull of each arm, and no weights yet."""
@@ -187,12 +234,13 @@ class OwnMeans:
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for all pairs, and how many pulls give each what it needs."""
-        return own_design(b, c, needs, self.noise, start)
+        """Shares of the cost for all pairs, and what gives each what it needs."""
+        return own_design(b, c, needs, self.price.variances, start)
 
     def plan(self, weights: Reals, length: float) -> Integers:
-        """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
-        pulls = np.floor(weights * length + 0.5).astype(np.int64)
+        """Pulls that cost about ``length``, and at least one of each arm that has weight."""
+        shares, length = self.price.in_pulls(weights, length)
+        pulls = np.floor(shares * length + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
 
 

@@ -6,6 +6,7 @@ import math
 
 from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.plans.guide import expected_verification
+from shortlist.plans.means import Price
 from shortlist.printable import count
 from shortlist.study.insight.audit import rests_on_features
 from shortlist.study.view import View
@@ -55,10 +56,11 @@ def expected_evaluations(study: View) -> int:
     """
     model = study.model
     means = model.bound.engine.estimates(model.posterior, model.round).means
+    costs = study.problem.costs.of_arms(study.problem.arms)
     expected = expected_verification(
         means,
         model.round.inside,
-        study.problem.relative_noise,
+        Price(costs, study.problem.relative_noise * costs),
         study.problem.sigma,
         study.problem.epsilon,
         study.problem.delta,
