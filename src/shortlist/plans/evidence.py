@@ -2,7 +2,7 @@
 
 ``PairEvidence`` combines the gaps that one plan after the other estimates: the test of
 ``guess_and_verify``. ``PredictedEvidence`` rests on how well results were predicted: where the
-predictions are good it needs fewer of them. ``bets`` has evidence for results in a range. All may ever
+predictions are good it needs fewer of them. ``plans.bets`` has evidence for results in a range. All may ever
 reach 1/share with a probability of at most the share if b is that far below c, whatever the plans. The
 proofs are in docs/proofs.md.
 

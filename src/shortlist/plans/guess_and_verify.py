@@ -43,7 +43,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import StatedRange
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
-from shortlist.plans.bets import INTERVAL_OF_BETS, ByBets
+from shortlist.plans.bets.pooled import INTERVAL_OF_BETS, ByBets
 from shortlist.plans.evidence import (
     HALF_WIDTH,
     PRIOR,

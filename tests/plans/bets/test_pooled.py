@@ -11,8 +11,8 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.arrays import Reals
-from shortlist.plans import bets
-from shortlist.plans.bets import TILTS, ByBets, Wealths
+from shortlist.plans.bets import pooled as bets
+from shortlist.plans.bets.pooled import TILTS, ByBets, Wealths
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
