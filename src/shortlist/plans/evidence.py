@@ -37,6 +37,7 @@ HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is tak
 # set. The best shares are in proportion to how often each time decides:
 # `benchmarks/guess_and_verify.py namings`.
 SHARES = (0.8, 0.12, 0.04)
+ROUNDED = 1e-9  # of a width: with the least slack a pair passes in spite of rounding errors
 
 
 def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:
@@ -160,6 +161,18 @@ class Evidence(Protocol):
         None if each plan counts by itself.
         """
 
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """The least ε with which E of some pairs is e^level now, or more than that, never less.
+
+        It is the upper bound on μ_c − μ_b at that level; infinite where nothing is known.
+        """
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> Evidence:
+        """The same results judged with another ε than the problem's.
+
+        E increases with ε: what it has reached before counts where the new ε is not smaller.
+        """
+
 
 class Bounds(NamedTuple):
     """Estimates of differences, with bounds each of which holds by itself.
@@ -264,6 +277,18 @@ class PairEvidence:
 
     def in_all(self, pairs: OpenPairs, lacking: Reals, least: Reals) -> None:
         """Each plan counts by itself."""
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c; see ``squared_threshold``."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PairEvidence:
+        """The gap of every pair is larger by what is added to ε."""
+        more = epsilon - problem.epsilon
+        scores = self.scores + more * self.information
+        now = log_evidence(scores, self.information, self.prior, problem.sigma)
+        before = self.largest if more >= 0.0 else -np.inf
+        return replace(self, scores=scores, largest=np.maximum(now, before))
 
 
 @dataclass(frozen=True, eq=False)
@@ -417,6 +442,27 @@ class PredictedEvidence:
         have = self.information[pairs.rows, pairs.c]
         return self.pulls, have + np.maximum(lacking, least)
 
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PredictedEvidence:
+        """The same with another ε."""
+        other = replace(self, epsilon=epsilon)
+        before = self.largest if epsilon >= self.epsilon else -np.inf
+        return replace(other, largest=np.maximum(other.log_evidence, before))
+
+
+def _least_slack(
+    evidence: PairEvidence | PredictedEvidence, here: Any, level: float, problem: ReducedProblem
+) -> Reals:
+    """Where E is e^level when a gap is C standard errors: the ε that makes it so large."""
+    known = (evidence.information[here] > 0.0) & math.isfinite(level)
+    information = np.where(known, evidence.information[here], 1.0)
+    width = problem.sigma * np.sqrt(evidence.squared_threshold(here, level) / information)
+    apart = evidence.scores[here] / information - problem.epsilon
+    return np.where(known, (1.0 + ROUNDED) * width - apart, np.inf)
+
 
 def expected_verification(
     means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
@@ -505,6 +551,10 @@ class Verifier(ABC):
         """About the C² at which a pair of a set that is named now is going to pass, at this level."""
         return float(squared_threshold(level, 1.0 / PRIOR))
 
+    @abstractmethod
+    def with_slack(self, epsilon: float) -> Self:
+        """The same with another ε."""
+
     def verification(self, means: Reals, inside: Mask) -> float | None:
         """About how many results verify these arms, if these are the means; None where widths tell."""
         return None
@@ -552,6 +602,10 @@ class ByEstimates(Verifier):
         """With earlier results: ρ is that of one result, whatever came first."""
         noise = self.problem.noise_of_arms
         return replace(self, arms=ArmEvidence(past.pulls / noise, past.sums / noise, 1.0 / noise))
+
+    def with_slack(self, epsilon: float) -> ByEstimates:
+        """The same with another ε."""
+        return replace(self, problem=self.problem._replace(epsilon=epsilon))
 
     def nothing(self, rows: Integers) -> PairEvidence:
         """With ρ from the first plan."""

@@ -51,6 +51,7 @@ def test_bets_on_equal_means_pass_as_rarely_as_promised(mean: float, draw: Any) 
             variance,
             np.zeros(arms),
             0.0,
+            0.0,
             wealths.above,
             wealths.below,
             wealths.pulls,
@@ -96,6 +97,7 @@ def test_the_interpreter_finds_the_same() -> None:
         wealths.smoothed,
         variances,
         np.zeros(3),
+        0.05,
         0.05,
         wealths.above,
         wealths.below,
@@ -209,6 +211,19 @@ def test_the_guarantee_rests_on_the_range_alone() -> None:
     assert (low >= 2.0).all()
     assert (high <= 6.0).all()
     assert study.evaluations < 400  # with σ half the range it takes over a thousand
+
+
+def test_a_larger_slack_is_judged_by_the_same_bets() -> None:
+    study = shortlist.Study(
+        arms=["ash", "elm", "fir"], m=1, sigma="bounded", reward_range=(0, 10), seed=1
+    )
+    for _ in range(80):
+        study.tell(trial := study.ask(), [6.0, 6.5, 2.0][trial.arm] + (trial.number % 7 - 3.0))
+    assert not study.done
+    least = study.shortlist.certain.epsilon
+    assert 0.0 < least < 10.0
+    study.widen(epsilon=1.01 * least)
+    assert study.done
 
 
 def test_results_that_vary_little_need_few_evaluations() -> None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -268,6 +268,7 @@ class Bets(Record):
     means: Reals
     variances: Reals
     shares: Reals
+    first_epsilon: Real
     epsilon: Real
     above: Table
     below: Table
@@ -280,7 +281,7 @@ def weigh_pair(
     tilts: Reals, state: Bets, b: int, c: int, size: float, moves: Reals, weights: Table
 ) -> None:
     """Write the prior of the pair b, c: of a gap of about ``size``, by what was known of the arms."""
-    epsilon = state.epsilon
+    epsilon = state.first_epsilon
     split = min(max(state.shares[b] - state.shares[c], -LARGEST_LOGIT), LARGEST_LOGIT)
     part = 1.0 / (1.0 + math.exp(-split))
     centre = (1.0 - part) * state.means[b] + part * (state.means[c] - epsilon)
@@ -614,8 +615,8 @@ class PairBets:
         As they seemed to be, on that scale.
     shares : array, K
         ln of the variance that the average of every arm was going to have, but for a constant.
-    epsilon : float
-        ε on that scale.
+    first_epsilon, epsilon : float
+        ε on that scale, when bets began and now.
     least : float
         ln of what E must reach for any of the sets: below that it need not be exact.
     wealths : Wealths
@@ -631,6 +632,7 @@ class PairBets:
     means: Reals
     variances: Reals
     shares: Reals
+    first_epsilon: float
     epsilon: float
     least: float
     wealths: Wealths
@@ -675,8 +677,8 @@ class PairBets:
     @cached_property
     def _state(self) -> Bets:
         of = self.wealths
-        prior = self.means, self.variances, self.shares, self.epsilon
-        return Bets(*prior, of.above, of.below, of.pulls, of.totals)
+        prior = self.means, self.variances, self.shares, self.first_epsilon
+        return Bets(*prior, self.epsilon, of.above, of.below, of.pulls, of.totals)
 
     @cached_property
     def information(self) -> Reals:
@@ -699,6 +701,28 @@ class PairBets:
         lower, upper = of.span * lower, -of.span * upper
         errors = problem.sigma / np.sqrt(self.information[rows, arms])
         return Bounds(gaps, lower, upper, (gaps - lower) / errors)
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """What bets do not refute of μ_c − μ_b; ε for pairs that have passed, unless all have."""
+        rows, arms = np.broadcast_arrays(*here)
+        least = np.full(rows.shape, np.inf)
+        known = self.information[here] > 0.0
+        passed = self.largest[here] >= level
+        if not passed.all():
+            least[passed] = problem.epsilon
+            known &= ~passed
+        found, row, c = np.empty(int(known.sum())), rows[known], arms[known]
+        lower_bounds_of_pairs(
+            TILTS, self.rows[row], c, self.sizes[row, c], level, self._state, found
+        )
+        least[known] = -self.wealths.span * found
+        return least
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PairBets:
+        """The same bets against another ε; what E has reached before counts if that is larger."""
+        scaled = epsilon / self.wealths.span
+        before = self.largest if scaled >= self.epsilon else np.full_like(self.largest, -np.inf)
+        return replace(self, epsilon=scaled, largest=before)
 
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """The information so far, and about the C² at which a gap of that size passes."""
@@ -747,6 +771,14 @@ class NoEvidence:
         """Nothing is known."""
         nothing = np.full(len(rows), np.inf)
         return Bounds(np.zeros(len(rows)), -nothing, nothing, nothing)
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """None is enough."""
+        return np.full(np.broadcast_shapes(*(each.shape for each in here)), np.inf)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> NoEvidence:
+        """Still none."""
+        return self
 
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """Nothing, and the C² of an even mixture."""
@@ -799,6 +831,10 @@ class ByBets(Verifier):
         wealths = self.wealths.after(past)
         return replace(self, wealths=wealths, means=self.means.after(wealths))
 
+    def with_slack(self, epsilon: float) -> ByBets:
+        """The same with another ε."""
+        return replace(self, problem=self.problem._replace(epsilon=epsilon))
+
     def nothing(self, rows: Integers) -> NoEvidence:
         """Before sets are named there are no bets."""
         return NoEvidence(rows, len(self.wealths.pulls))
@@ -826,6 +862,7 @@ class ByBets(Verifier):
             (scaled * counted + 0.5) / (counted + 1.0),
             self.means.variances,
             np.log(self.means.variances / weights),
+            problem.epsilon / span,
             problem.epsilon / span,
             -math.log(largest_risk),
             Wealths.none(len(inside), problem.limits),
