@@ -158,6 +158,7 @@ class Results:
                 "error_high": high,
                 "lower_bound": bound,
                 "ratio": group["samples"].mean() / bound,
+                **({"cost": group["cost"].mean()} if "cost" in group else {}),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")
 

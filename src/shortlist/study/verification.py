@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 
+from shortlist.plans.evidence import expected_verification
 from shortlist.plans.guess_and_verify import MOST_ARMS
-from shortlist.plans.guide import expected_verification
-from shortlist.plans.means import Price
 from shortlist.printable import count
 from shortlist.study.insight.audit import rests_on_features
 from shortlist.study.view import View
@@ -56,14 +55,14 @@ def expected_evaluations(study: View) -> int:
     """
     model = study.model
     means = model.bound.engine.estimates(model.posterior, model.round).means
-    costs = study.problem.costs.of_arms(study.problem.arms)
     expected = expected_verification(
         means,
         model.round.inside,
-        Price(costs, study.problem.relative_noise * costs),
+        study.problem.relative_noise,
         study.problem.sigma,
         study.problem.epsilon,
         study.problem.delta,
+        study.problem.costs.of_arms(study.problem.arms),
     )
     digits = 1 - math.floor(math.log10(expected))
     return int(round(expected, digits))

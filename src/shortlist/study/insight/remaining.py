@@ -81,6 +81,9 @@ class Projection:
     tie : Tie or None
         Two arms that may be too alike to be told apart, where ``high`` is 50 times the results so
         far or more.
+    cost : float or None
+        What the best guess would cost, at the mean cost of an evaluation so far; None if there is no
+        guess, or no costs were stated.
     """
 
     evaluations: int | None
@@ -88,6 +91,7 @@ class Projection:
     high: int | None
     words: str
     tie: Tie | None = None
+    cost: float | None = None
 
     def __str__(self) -> str:
         return self.words
@@ -131,6 +135,20 @@ def remaining(study: View) -> Projection:
     >>> print(remaining(study))
     about 120 more, if the arms keep their shares of the pulls (80 % range: 7 to 2,300)
     """
+    return _with_cost(study, _remaining(study))
+
+
+def _with_cost(study: View, found: Projection) -> Projection:
+    """A projection with what it would cost, where costs were stated."""
+    costs, told = study.problem.costs, study.evaluations
+    if not costs.stated or not found.evaluations or not told:
+        return found
+    cost = found.evaluations * study.cost / told
+    words = f"{found.words}; at the mean cost so far: {costs.words(float(f'{cost:.2g}'))}"
+    return replace(found, cost=cost, words=words)
+
+
+def _remaining(study: View) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     if study.audit.rejection is not None:
@@ -147,8 +165,10 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
-    if study.bound.relation.guide and study.round.strategy.has_guess:
-        return _guided(study)
+    generator = np.random.default_rng([study.seed, SALT])
+    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    if drawn is not None:
+        return _by_draws(study, drawn)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
@@ -186,14 +206,16 @@ def _with_tie(study: View, found: Projection) -> Projection:
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
 
 
-def _guided(study: View) -> Projection:
-    """What a list verified by own results still takes, by the model that guesses."""
-    generator = np.random.default_rng([study.seed, SALT])
-    left = study.round.strategy.expected_results(DRAWS, generator)
+def _by_draws(study: View, left: Reals) -> Projection:
+    """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    found = _projection(quantiles, "if the means are as the model guesses")
-    return _with_tie(study, replace(found, words=f"{found.words}{_if_linear(study)}"))
+    guide = study.bound.relation.guide
+    found = _projection(
+        quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    )
+    more = _if_linear(study) if guide else ""
+    return _with_tie(study, replace(found, words=f"{found.words}{more}"))
 
 
 def _if_linear(study: View) -> str:
