@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.costs import EQUAL, Costs
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
-from shortlist.problem import Problem, checked_seed
+from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rules import rewards as models
 from shortlist.rules.rule import Rule
 

@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
-from shortlist.costs import Costs
 from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Problem
+from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
 
 KEYS = (
