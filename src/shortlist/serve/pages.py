@@ -36,7 +36,7 @@ LISTED, NEXT = 100, 3  # arms of the shortlist, and of those after it
 OPEN = 50  # open trials that are listed
 PREVIEWED = 500  # lines of a plate
 BAR = 200.0  # the width of an interval's box
-PLATES_HERE = Markup('<div hidden></div>')  # the forms, which do not change with the study
+PLATES_HERE = Markup("<div hidden></div>")  # the forms, which do not change with the study
 
 
 def live(analysis: Analysis) -> str:
