@@ -47,14 +47,14 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
 
 
 def folded(epilog: str) -> str:
-    """The end of a help text, its prose to be folded at the width of the terminal.
+    r"""The end of a help text, its prose to be folded at the width of the terminal.
 
     A paragraph under a heading holds examples, whose lines stay as they are.
 
     Examples
     --------
-    >>> folded("[bold]Examples[/bold]\\n$ one\\n$ two\\n\\nProse\\nof two lines.")
-    '[bold]Examples[/bold]\\n$ one\\n$ two\\n\\nProse of two lines.'
+    >>> folded("[bold]Examples[/bold]\n$ one\n$ two\n\nProse\nof two lines.")
+    '[bold]Examples[/bold]\n$ one\n$ two\n\nProse of two lines.'
     """
     parts = epilog.split("\n\n")
     return "\n\n".join(
@@ -65,8 +65,8 @@ def folded(epilog: str) -> str:
 class PlainHelp:
     """Commands whose help shows a flag as a flag, without the type of a value, and folds prose."""
 
-    def __init__(self, *args: Any, epilog: str | None = None, **more: Any) -> None:
-        super().__init__(*args, epilog=folded(epilog or ""), **more)
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{**more, "epilog": folded(more.get("epilog") or "")})
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, as the help lists them."""
