@@ -3,8 +3,8 @@
     python benchmarks/million.py                   a million
     python benchmarks/million.py --results 100000
 
-Five other processes, which have the study open, tell a result each while one result is corrected.
-Each waits until nobody else writes; all of them must process every result again.
+Other processes, which have the study open, tell a result each while one result is corrected. All of
+them must process every result again; each keeps all of them in memory.
 """
 
 from __future__ import annotations
@@ -56,6 +56,14 @@ def report(what: str, act: Callable[[], Any]) -> Any:
     return result
 
 
+def use(storage: str) -> None:
+    """Open the study, ask and tell."""
+    study = report("open", lambda: shortlist.Study.load(storage))
+    trial = report("ask", study.ask)
+    report("tell", lambda: study.tell(trial, 0.5))
+    report("ask for 1,536", lambda: study.ask(1536, key="plate"))
+
+
 def tell_one(storage: str, ready: Any, corrected: Any) -> None:
     """Another process: it has the study open, and tells a result once another is being corrected."""
     study = shortlist.Study.load(storage)
@@ -72,11 +80,11 @@ def tell_one(storage: str, ready: Any, corrected: Any) -> None:
     print(f"  another process, meanwhile: tell {time.perf_counter() - begun:20.2f} s  {words}")
 
 
-def correct_beside_others(storage: str) -> None:
-    """Correct a result while five others tell theirs."""
+def correct_beside_others(storage: str, count: int) -> None:
+    """Correct a result while others tell theirs."""
     fork = multiprocessing.get_context("fork")
-    ready, corrected = fork.Barrier(6), fork.Event()
-    others = [fork.Process(target=tell_one, args=(storage, ready, corrected)) for _ in range(5)]
+    ready, corrected = fork.Barrier(count + 1), fork.Event()
+    others = [fork.Process(target=tell_one, args=(storage, ready, corrected)) for _ in range(count)]
     for other in others:
         other.start()
     study = shortlist.Study.load(storage)
@@ -116,6 +124,9 @@ def serve(storage: str) -> None:
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--results", type=int, default=1_000_000)
+    options.add_argument(
+        "--others", type=int, default=2, help="processes beside the one that corrects"
+    )
     options.add_argument("--file", help="a study that an earlier run has left, or the place for it")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -126,14 +137,13 @@ def main() -> None:
             filling.start()
             report("fill", filling.join)
         print(f"{'the file':44} {Path(storage).stat().st_size / 2**20:19,.0f} MB")
-        study = report("open", lambda: shortlist.Study.load(storage))
-        trial = report("ask", study.ask)
-        report("tell", lambda: study.tell(trial, 0.5))
-        report("ask for 1,536", lambda: study.ask(1536, key="plate"))
-        study.close()
-        beside = fork.Process(target=correct_beside_others, args=(storage,))
-        beside.start()
-        beside.join()
+        for target, given_to in (
+            (use, (storage,)),
+            (correct_beside_others, (storage, given.others)),
+        ):
+            process = fork.Process(target=target, args=given_to)
+            process.start()
+            process.join()
         serve(storage)
 
 
