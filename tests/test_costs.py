@@ -151,6 +151,6 @@ def test_by_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     does("tell", "screen.toml", "--arm", "elm", "--value", "0.7")
     assert asked("status", "screen.toml")["cost"] == 10.0
     assert "cost 10" in " ".join(does("status", "screen.toml").stdout.split())
-    Path("costs.csv").write_text("\n".join(["name,cost", *(f"{name},2" for name in NAMES)]))
-    assert run("continue", "screen.toml", "--costs", "costs.csv", "--name", "b").exit_code == 0
+    Path("others.csv").write_text("\n".join(["name,cost", *(f"{name},2" for name in NAMES)]))
+    assert run("continue", "screen.toml", "--costs", "others.csv", "--name", "b").exit_code == 0
     assert asked("status", "screen.toml", "--study", "b")["cost"] == 2.0
