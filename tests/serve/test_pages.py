@@ -162,7 +162,9 @@ def test_forms_and_list_are_above_the_open_trials_whose_reasons_are_folded(
         study.tell(study.pending[0], 0.0)  # another list, and another slack that would do
         study.cancel(study.pending[-1])
         says(fresh, "198 open trials")  # shown anew, and what was unfolded or typed is still
-        assert fresh.run("document.activeElement.id + document.activeElement.value") == "epsilon0.25"
+        assert (
+            fresh.run("document.activeElement.id + document.activeElement.value") == "epsilon0.25"
+        )
         assert why in fresh.run("document.body.innerText")
         assert fresh.run("document.querySelectorAll('#open details[open]').length") == 1
     assert fresh.complaints == []
