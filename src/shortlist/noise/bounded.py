@@ -52,7 +52,7 @@ class Bounded(Noise):
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
-                "nothing was told. σ is half the range, and a result outside voids the guarantee. "
+                "nothing was told. The guarantee rests on the range, and a result outside voids it. "
                 "If it is right, start a new study with a wider range; dropping or clipping it "
                 "would bias the mean."
             )
