@@ -43,8 +43,8 @@ class Bounded(Noise):
         return [self.low, self.high]
 
     def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
-        """What is for results in a range."""
-        return in_range
+        """What is for results in a range, unless a class of one's own states a σ that says more."""
+        return in_range if self.sigma == (self.high - self.low) / 2.0 else sub_gaussian
 
     def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
