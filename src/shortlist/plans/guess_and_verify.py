@@ -183,7 +183,7 @@ class GuessAndVerify(Strategy):
             self.plan, self._weights = self._means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
-        self._results = PlanResults.none(arms)
+        self._results = self._means.summary(PlanResults.none(arms))
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
@@ -219,9 +219,10 @@ class GuessAndVerify(Strategy):
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
-        total = self._results + results
+        told = self._means.summary(results)
+        total = self._results + told
         made = int(total.pulls.sum())
-        new = self._means.fit(results)
+        new = self._means.fit(told)
         tables = self._tables.after(FittedPlan(results, new, self._guess), problem)
         arms = self._arms.after(new.means, new.own_variances)
         whole = self._means.fit(total)

@@ -129,6 +129,10 @@ class LinearMeans:
         weights = spread_design(self._scaled)
         return self.plan(weights, FIRST * self.basis.shape[1]), weights
 
+    def summary(self, results: PlanResults) -> PlanResults:
+        """What is kept of the results of a plan: numbers and sums."""
+        return results
+
     def fit(self, results: PlanResults) -> LinearFit:
         """Weighted least squares."""
         pulls, sums = results.pulls, results.sums
@@ -175,6 +179,10 @@ class OwnMeans:
         """One pull of each arm, and no weights yet."""
         arms = len(self.noise)
         return np.ones(arms, np.int64), np.zeros(arms)
+
+    def summary(self, results: PlanResults) -> PlanResults:
+        """What is kept of the results of a plan: numbers and sums."""
+        return results
 
     def fit(self, results: PlanResults) -> OwnFit:
         """The averages of the arms."""

@@ -27,6 +27,7 @@ from shortlist.study.insight.linearity_words import (
     remedy,
     spread,
 )
+from shortlist.study.insight.together import shift_finding, together
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -58,11 +59,16 @@ def examine(study: View) -> list[Finding]:
     else:
         features = examine_features(study.problem)
     results = spread(study)
-    noise = Finding("noise", *study.bound.noise.finding(results, study.problem.names))
+    found_noise = study.bound.noise.finding(results, study.problem.names)
+    shifts = []
+    if (came := together(study)) is not None:
+        shifts = [Finding("shift", *shift_finding(*came))]
+        found_noise = came[1].explains(found_noise, study.problem.sigma)
+    noise = Finding("noise", *found_noise)
     if study.bound.noise.awaits_estimate:
-        return [*features, noise]
+        return [*features, noise, *shifts]
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
-    found = [size, noise, fit]
+    found = [size, noise, *shifts, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
     return [*features, *found, *_outlying(study)]
