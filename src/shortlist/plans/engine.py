@@ -71,16 +71,13 @@ class PlanProgress:
         return int(self.missing.sum())
 
     def next_arm(self, set_aside: Collection[int] = ()) -> int:
-        """The arm of which the largest share is missing, so that every part is like the whole.
-
-        ``NO_ARM`` where only arms that are set aside are missing.
-        """
-        shares = self.missing / np.maximum(self.strategy.plan, 1)
+        """The arm to pull next; ``NO_ARM`` where only arms that are set aside are missing."""
+        missing = self.missing
         if set_aside:
-            shares[list(set_aside)] = 0.0
-            if not (shares > 0.0).any():
+            missing[list(set_aside)] = 0
+            if not missing.any():
                 return NO_ARM
-        return int(np.argmax(shares))
+        return self.strategy.next_arm(missing)
 
     def copy(self) -> PlanProgress:
         """An independent copy."""
@@ -218,6 +215,7 @@ class PlanEngine:
     ) -> Callable[[list[int], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the arms supposed since the last."""
         beyond = now.copy()
+        beyond.strategy.arrange(seed)
 
         def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
             for arm in [*supposing, NO_ARM]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -99,6 +100,35 @@ class OwnFit(Fit):
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
         """Independent errors."""
         return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
+
+
+class Means(Protocol):
+    """How results become means, and plans that tell two of them apart.
+
+    Attributes
+    ----------
+    shortest : float
+        The least length of a plan, as a share of the pulls so far.
+    """
+
+    shortest: float
+
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, and its weights."""
+
+    def summary(self, results: PlanResults) -> Any:
+        """What is kept of the results of a plan: it has ``pulls``, and those of plans add up."""
+
+    def fit(self, results: Any) -> Fit:
+        """What a summary, or the sum of several, says of the means."""
+
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for pairs, and how many pulls give each what it needs."""
+
+    def plan(self, weights: Reals, length: float) -> Integers:
+        """About ``length`` pulls by these weights."""
 
 
 class LinearMeans:
@@ -202,9 +232,6 @@ class OwnMeans:
         """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
         pulls = np.floor(weights * length + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
-
-
-Means = LinearMeans | OwnMeans
 
 
 @dataclass(frozen=True, eq=False)

@@ -94,6 +94,12 @@ class PlanResults(Record):
     def __sub__(self, other: PlanResults) -> PlanResults:
         return PlanResults(self.pulls - other.pulls, self.sums - other.sums)
 
+    @property
+    def singles(self) -> tuple[Integers, Integers, Reals]:
+        """The arms, blocks and values of the single results that are kept."""
+        kept = slice(int(self.count[0]))
+        return self.arms[kept], self.blocks[kept], self.values[kept]
+
     def copy(self) -> PlanResults:
         """An independent copy."""
         return self.mapped(np.copy)

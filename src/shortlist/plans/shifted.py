@@ -11,9 +11,10 @@ Two arms that share no block in a plan are compared through others. Where nothin
 plan says nothing of their difference.
 
 **Which arms share a block.** A plan has weights, as it would have without blocks, and is a whole number
-of blocks long. The j-th of the n pulls of an arm takes its turn at (j + u)/n of the plan, u a
-random number of the arm: every block is a sample of the plan, as even as it can be. The more alike the
-blocks are, the less is lost: with blocks of n results about one result in n.
+of blocks long, by the largest block so far. The j-th of the n pulls of an arm takes its turn at
+(j + u)/n of the plan, u a random number of the arm: every block is a sample of the plan, as even as it
+can be, and in random order. The more alike the blocks are, the less is lost: of n results in a block
+about one.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM, Integers, Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import spreads
+from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
@@ -52,6 +54,8 @@ class WithinBlocks:
         The Laplacian of the graph in which arms of a block are joined.
     sums : array, K
         Sums of what results differ from the average of their block.
+    total : float
+        The sum of all results, shifts and all.
 
     Examples
     --------
@@ -63,11 +67,7 @@ class WithinBlocks:
     pulls: Integers
     matrix: Reals
     sums: Reals
-
-    @classmethod
-    def none(cls, arms: int) -> WithinBlocks:
-        """No result yet."""
-        return cls(np.zeros(arms, np.int64), np.zeros((arms, arms)), np.zeros(arms))
+    total: float
 
     @classmethod
     def of(cls, results: PlanResults, noise: Reals) -> WithinBlocks:
@@ -81,11 +81,14 @@ class WithinBlocks:
         levels = np.bincount(blocks, weights * values, len(totals)) / totals
         matrix = np.diag(table.sum(axis=0)) - table.T @ (table / totals[:, None])
         sums = np.bincount(arms, weights * (values - levels[blocks]), len(noise))
-        return cls(results.pulls, matrix, sums)
+        return cls(results.pulls, matrix, sums, float(values.sum()))
 
     def __add__(self, other: WithinBlocks) -> WithinBlocks:
         return WithinBlocks(
-            self.pulls + other.pulls, self.matrix + other.matrix, self.sums + other.sums
+            self.pulls + other.pulls,
+            self.matrix + other.matrix,
+            self.sums + other.sums,
+            self.total + other.total,
         )
 
 
@@ -134,41 +137,47 @@ class ShiftedFit(Fit):
         return rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
 
 
-class OwnShiftedMeans(OwnMeans):
-    """Arms that tell of each other only by sharing blocks."""
+class ShiftedMeans:
+    """Means up to a constant, with features or without, where blocks are shifted.
 
-    def summary(self, results: PlanResults) -> WithinBlocks:
-        """The normal equations."""
-        return WithinBlocks.of(results, self.noise)
+    Plans are designed as if all results were in one block: ``in_random_order`` makes blocks that are
+    nearly alike.
 
-    def fit(self, results: WithinBlocks) -> ShiftedFit:
-        """Least squares with a free level of every block."""
-        from scipy.sparse.csgraph import connected_components
-
-        _, labels = connected_components(results.matrix != 0.0, directed=False)
-        white, means, _ = solved(results.matrix, results.sums)
-        return ShiftedFit(means - means.mean(), white, labels[:, None].astype(float))
-
-
-class LinearShiftedMeans(LinearMeans):
-    """Means that are linear in the features, but for a constant."""
+    Parameters
+    ----------
+    problem : ReducedProblem
+        Its features are used where they restrict the differences of means.
+    """
 
     def __init__(self, problem: ReducedProblem) -> None:
-        features = problem.features
-        self._centred = centred_basis(features)
-        ones = np.full((len(features), 1), len(features) ** -0.5)
-        # A design for differences beside a level that is free, as if all were in one block.
-        super().__init__(problem._replace(features=np.hstack([self._centred, ones])))
+        features, arms = problem.features, len(problem.features)
+        self._noise, self._basis = problem.noise_of_arms, centred_basis(features)
+        self.is_linear = self._basis.shape[1] < arms - 1
+        level = np.full((arms, 1), arms**-0.5)
+        beside = problem._replace(features=np.hstack([self._basis, level]))
+        self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
+        self.shortest = self._plans.shortest
+        self.first, self.design, self.plan = (
+            self._plans.first,
+            self._plans.design,
+            self._plans.plan,
+        )
 
     def summary(self, results: PlanResults) -> WithinBlocks:
         """The normal equations."""
-        return WithinBlocks.of(results, self.noise)
+        return WithinBlocks.of(results, self._noise)
 
     def fit(self, results: WithinBlocks) -> ShiftedFit:
         """Least squares with a free level of every block."""
-        basis = self._centred
-        white, means, unknown = solved(basis.T @ results.matrix @ basis, basis.T @ results.sums)
-        return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown)
+        from scipy.sparse.csgraph import connected_components  # loads late
+
+        matrix, sums, basis = results.matrix, results.sums, self._basis
+        if self.is_linear:
+            white, means, unknown = solved(basis.T @ matrix @ basis, basis.T @ sums)
+            return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown)
+        _, labels = connected_components(matrix != 0.0, directed=False)
+        white, means, _ = solved(matrix, sums)
+        return ShiftedFit(means - means.mean(), white, labels[:, None].astype(np.float64))
 
 
 def solved(matrix: Reals, sums: Reals) -> tuple[Reals, Reals, Reals]:
@@ -209,32 +218,45 @@ class Shifted(GuessAndVerify):
     _size = 1  # results of the largest block so far
 
     def __init__(self, problem: ReducedProblem) -> None:
+        if problem.stated is not None and problem.stated.needs_replicates:
+            raise InvalidSetting(
+                f"sigma={problem.stated.word!r} takes replicates for alike but for noise, and those of "
+                "different blocks are shifted: with blocks='shift' give a number for sigma, the "
+                "standard deviation of results of one arm within a block."
+            )
         super().__init__(problem)
-        self._turns = _turns(len(self.plan), 0, 0)
+        self._order = in_random_order(self.plan, 1, 0, 0)
 
     def means(self, problem: ReducedProblem) -> Means:
-        """How results become means."""
-        arms, rank = problem.features.shape
-        linear = rank < arms and centred_basis(problem.features).shape[1] < arms - 1
-        return LinearShiftedMeans(problem) if linear else OwnShiftedMeans(problem)
+        """Differences within blocks."""
+        return ShiftedMeans(problem)
+
+    def arrange(self, seed: int) -> None:
+        """Put the first plan into an order that depends on the seed."""
+        if self._whole is None:
+            self._order = in_random_order(self.plan, 1, seed, 0)
 
     def next_arm(self, missing: Integers) -> int:
-        """The arm whose next pull comes first."""
+        """The arm whose pull comes next in the order of the plan."""
+        arms, earlier = self._order
         made = self.plan - missing
-        places = np.full(len(made), np.inf)
-        wanted = missing > 0
-        places[wanted] = (made[wanted] + self._turns[wanted]) / self.plan[wanted]
-        return int(np.argmin(places)) if wanted.any() else NO_ARM
+        wanted = (earlier >= made[arms]) & (missing[arms] > 0)
+        return int(arms[np.argmax(wanted)])
 
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
-        size = max(self._size, int(np.bincount(results.singles[1]).max()))
-        before, self._size = self._size, size
-        super().decide(results, seed)
-        self._turns = _turns(len(self.plan), seed, int(self._results.pulls.sum()))
+        twin = self.copy()  # so that an exception on the way leaves all as it was
+        twin._size = max(self._size, int(np.unique(results.singles[1], return_counts=True)[1].max()))
+        super(Shifted, twin).decide(results, seed)
+        made = int(twin._results.pulls.sum())
+        twin._order = in_random_order(twin.plan, twin._size, seed, made)
+        self.__dict__.update(twin.__dict__)
 
-    def _next_plan(self, tables, guess, inside, pairs, made):
-        if not guess.compares_all:  # every arm once more
+    def _next_plan(
+        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, made: float
+    ) -> tuple[Integers, Reals]:
+        """Every arm once more until blocks connect all, then a plan for the open pairs."""
+        if not guess.compares_all:
             return self._means.first()
         return super()._next_plan(tables, guess, inside, pairs, made)
 
@@ -245,9 +267,29 @@ class Shifted(GuessAndVerify):
         means, urgency = self._means, needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
         length = max(means.shortest * made, min(made, QUARTER * total))
-        size = self._size
-        plan = means.plan(weights, size * max(1.0, np.round(length / size)))
-        return filled(plan, weights, size), weights
+        plan = means.plan(weights, self._size * max(1.0, round(length / self._size)))
+        return filled(plan, weights, self._size), weights
+
+    # What a study shows
+
+    @property
+    def _level(self) -> float:
+        """The mean of all arms on the average of all blocks so far."""
+        assert self._whole is not None
+        total = self._results
+        return (total.total - float(total.pulls @ self._whole.means)) / max(total.pulls.sum(), 1)
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """As if every arm were on the average of all blocks; variances of what sets arms apart."""
+        if self._whole is None:
+            return means, variances
+        return self._whole.means + self._level, self._whole.own_variances
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """Bounds on every arm less the average of all arms, at the level of ``estimates``."""
+        lower, upper = super().intervals()
+        level = 0.0 if self._whole is None else self._level
+        return lower + level, upper + level
 
 
 def filled(plan: Integers, weights: Reals, size: int) -> Integers:
@@ -266,6 +308,39 @@ def filled(plan: Integers, weights: Reals, size: int) -> Integers:
     return plan
 
 
-def _turns(arms: int, seed: int, made: int) -> Reals:
-    """A random number of every arm."""
-    return np.random.default_rng([seed, made, 1]).random(arms)
+def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[Integers, Integers]:
+    """The arms of a plan in turn, and for each pull how many earlier ones are of the same arm.
+
+    Every part of ``size`` pulls is a sample of the plan, as even as it can be, in random order.
+
+    Examples
+    --------
+    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, seed=0, made=12)
+    >>> np.bincount(arms[:6]).tolist(), np.bincount(arms[6:]).tolist(), earlier[:6].max()
+    ([3, 1, 0, 2], [3, 1, 0, 2], 2)
+    """
+    rng = np.random.default_rng([seed, made, 1])
+    arms = np.repeat(np.arange(len(plan)), plan)
+    earlier = np.arange(len(arms)) - np.repeat(np.cumsum(plan) - plan, plan)
+    places = (earlier + rng.random(len(plan))[arms]) / plan[arms]
+    part = np.empty(len(arms), np.int64)
+    part[np.argsort(places, kind="stable")] = np.arange(len(arms)) // size
+    shuffled = arms[np.lexsort((rng.random(len(arms)), part))]
+    order = np.argsort(shuffled, kind="stable")
+    counted = np.empty(len(arms), np.int64)
+    counted[order] = earlier
+    return shuffled, counted
+
+
+ALGORITHMS = {
+    "Guess-and-verify (plates)": Planned(
+        strategy=Shifted,
+        threshold=NAMED_SETS,
+        name="Guess-and-verify (plates)",
+        works=("karnin",),
+        adapted=True,
+        summary="Karnin 2016, adapted to any m and to blocks that share a shift: differences within them",
+        interval=INTERVAL,
+        uses_noise=True,
+    ),
+}

@@ -120,6 +120,17 @@ class Strategy(ABC):
         room = int(self.plan.sum()) if self.keeps_values else 0
         return PlanResults.none(len(self.plan), room)
 
+    def arrange(self, seed: int) -> None:  # noqa: B027
+        """Put the first plan into an order that depends on the seed, if any does."""
+
+    def next_arm(self, missing: Integers) -> int:
+        """The arm to pull next, where the plan lacks so many results of each.
+
+        By default the one of which the largest share is missing, so that every part is like the
+        whole.
+        """
+        return int(np.argmax(missing / np.maximum(self.plan, 1)))
+
     def copy(self) -> Self:
         """An independent copy."""
         return copy.copy(self)
