@@ -57,14 +57,6 @@ class Doubt(Protocol):
         """The assumption, beginning with "that"."""
 
 
-INDEPENDENCE = Assumption(
-    "Independence",
-    "",
-    "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of mean "
-    "zero. The means do not drift while the study runs.",
-)
-
-
 @dataclass(frozen=True)
 class Claim:
     """What an algorithm claims of its answer on a problem, before any result is in.
@@ -183,7 +175,7 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
 
 def statement(problem: Problem) -> str:
     """What is claimed of the shortlist."""
-    return f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
+    return f"no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
 
 
 class BudgetClaim(Claim):

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -64,6 +65,8 @@ class Problem:
         it: algorithms always look for the largest (see ``AlgorithmOnProblem.mirrored``).
     columns : tuple of str or None
         What the features are called, if they have names.
+    blocks : Blocks
+        What results share.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Problem:
     S: float | None
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
+    blocks: Blocks = NO_BLOCKS
 
     @classmethod
     def of(
@@ -95,6 +99,7 @@ class Problem:
         S: float | None = None,
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
+        blocks: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it."""
         matrix, names, columns = features_and_names(features, arms)
@@ -108,6 +113,7 @@ class Problem:
             S=None if S is None else _number("S", S),
             direction=_direction(direction),
             columns=columns,
+            blocks=Blocks.of(blocks),
         )
         if features is not None:
             problem._check_distinguishable()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
+from shortlist.blocks import Cell
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
@@ -212,13 +213,13 @@ class PlanEngine:
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
         beyond = now.copy()
         beyond.strategy.arrange(seed)
 
-        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
-            for arm in [*supposing, NO_ARM]:
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            for arm in [*(cell.arm for cell in supposing), NO_ARM]:
                 if beyond.needs_plan:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
