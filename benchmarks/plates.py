@@ -26,7 +26,9 @@ from shortlist.plans.results import add_result
 from shortlist.plans.shifted import Shifted
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
-Shift = Callable[[int, Reals, np.random.Generator], float]  # of a plate's number and its wells' means
+Shift = Callable[
+    [int, Reals, np.random.Generator], float
+]  # of a plate's number and its wells' means
 Noise = Callable[[Reals, np.random.Generator], Reals]  # results of wells with these means
 CONTROLS = 2  # wells of a plate, for what labs do today
 
@@ -113,7 +115,9 @@ def plates_to_stop(
 
 def price(runs: int) -> None:
     """Print evaluations until the stop."""
-    print(f"δ = 0.05, {runs} runs: plates until the stop (± standard error), wrong answers in brackets")
+    print(
+        f"δ = 0.05, {runs} runs: plates until the stop (± standard error), wrong answers in brackets"
+    )
     heading = ("no shifts: no blocks", "blocks", "shifted: blocks", "raw", "minus controls")
     print(f"{'':38}" + "".join(f"{each:>22}" for each in heading) + f"{'price':>8}{'shifted':>9}")
     for each in CASES:

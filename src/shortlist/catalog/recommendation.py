@@ -40,6 +40,8 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
+    if problem.blocks.algorithm:
+        return ALGORITHMS[problem.blocks.algorithm]
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     one_sigma = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0

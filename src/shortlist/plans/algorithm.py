@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
@@ -54,6 +55,8 @@ class Planned(Algorithm):
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
+    takes : tuple of str
+        The kinds of blocks that it works with.
 
     Examples
     --------
@@ -82,6 +85,7 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
+    takes: tuple[str, ...] = (NO_BLOCKS.word,)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -134,5 +138,6 @@ class Planned(Algorithm):
             own_interval=self.interval,
             method=self.method,
             cited=tuple(self.cited),
+            takes=self.takes,
             rebind=self.bind,
         )

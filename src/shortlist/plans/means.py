@@ -53,6 +53,11 @@ class Fit(ABC):
     def own_variances(self) -> Reals:
         """The variance of every μ̂_a, in units of σ²."""
 
+    @property
+    def compares_all(self) -> bool:
+        """Whether something is known of the difference of any two arms."""
+        return bool(np.isfinite(self.own_variances).all())
+
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
         """Errors of the means of these arms, drawn ``count`` times, in units of σ: count × arms."""
@@ -107,10 +112,13 @@ class Means(Protocol):
 
     Attributes
     ----------
+    noise : array, K
+        The variance of a result of each arm, in units of σ².
     shortest : float
         The least length of a plan, as a share of the pulls so far.
     """
 
+    noise: Reals
     shortest: float
 
     def first(self) -> tuple[Integers, Reals]:

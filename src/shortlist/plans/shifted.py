@@ -19,11 +19,13 @@ about one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Shift
 from shortlist.designs.pairs import spreads
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
@@ -80,7 +82,8 @@ class WithinBlocks:
         totals = table.sum(axis=1)
         levels = np.bincount(blocks, weights * values, len(totals)) / totals
         matrix = np.diag(table.sum(axis=0)) - table.T @ (table / totals[:, None])
-        sums = np.bincount(arms, weights * (values - levels[blocks]), len(noise))
+        sums = np.zeros(len(noise))
+        np.add.at(sums, arms, weights * (values - levels[blocks]))
         return cls(results.pulls, matrix, sums, float(values.sum()))
 
     def __add__(self, other: WithinBlocks) -> WithinBlocks:
@@ -151,7 +154,7 @@ class ShiftedMeans:
 
     def __init__(self, problem: ReducedProblem) -> None:
         features, arms = problem.features, len(problem.features)
-        self._noise, self._basis = problem.noise_of_arms, centred_basis(features)
+        self.noise, self._basis = problem.noise_of_arms, centred_basis(features)
         self.is_linear = self._basis.shape[1] < arms - 1
         level = np.full((arms, 1), arms**-0.5)
         beside = problem._replace(features=np.hstack([self._basis, level]))
@@ -165,7 +168,7 @@ class ShiftedMeans:
 
     def summary(self, results: PlanResults) -> WithinBlocks:
         """The normal equations."""
-        return WithinBlocks.of(results, self._noise)
+        return WithinBlocks.of(results, self.noise)
 
     def fit(self, results: WithinBlocks) -> ShiftedFit:
         """Least squares with a free level of every block."""
@@ -216,6 +219,7 @@ class Shifted(GuessAndVerify):
 
     keeps_values = True
     _size = 1  # results of the largest block so far
+    _last: Counter[int] = Counter()  # results of each block that had some in the last plan
 
     def __init__(self, problem: ReducedProblem) -> None:
         if problem.stated is not None and problem.stated.needs_replicates:
@@ -246,7 +250,9 @@ class Shifted(GuessAndVerify):
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         twin = self.copy()  # so that an exception on the way leaves all as it was
-        twin._size = max(self._size, int(np.unique(results.singles[1], return_counts=True)[1].max()))
+        seen = Counter(results.singles[1].tolist())  # a block may be divided between two plans
+        twin._last = Counter({block: new + self._last[block] for block, new in seen.items()})
+        twin._size = max(self._size, *twin._last.values())
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
@@ -332,15 +338,23 @@ def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[In
     return shuffled, counted
 
 
+ON_BLOCKS = replace(
+    NAMED_SETS,
+    coverage="Shifts leave differences only: means and bounds are placed at the level of the average "
+    "block. If what the guarantee assumes is true, how far each arm is above or below the average of "
+    "all arms lies within its bounds, at all times at once, with probability at least {level}, for "
+    "each arm by itself and not for all arms together.",
+)
 ALGORITHMS = {
     "Guess-and-verify (plates)": Planned(
         strategy=Shifted,
-        threshold=NAMED_SETS,
+        threshold=ON_BLOCKS,
         name="Guess-and-verify (plates)",
         works=("karnin",),
         adapted=True,
         summary="Karnin 2016, adapted to any m and to blocks that share a shift: differences within them",
         interval=INTERVAL,
         uses_noise=True,
+        takes=(NO_BLOCKS.word, Shift.word),
     ),
 }

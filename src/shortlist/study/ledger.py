@@ -83,8 +83,8 @@ class Ledger:
     """All trials of a study, every change to them counted.
 
     Each trial's seed is made from the study's, or from a seed of its own once results were carried
-    over: the other study may have the same seed, and noise drawn by equal seeds is equal. With
-    blocks it is the same for all trials of a block. The fingerprint starts from ``settings``.
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. Where
+    blocks share seeds it is the same for all trials of a block. The fingerprint starts from ``settings``.
 
     Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
     change short is known by it; then all of it is read again from the storage.
@@ -196,7 +196,7 @@ class Ledger:
 
     def _trial_seed(self, number: int, block: int) -> int:
         """The seed of a trial that this change opens."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return self._block_seed(block, self.changes)
         first, seeds = self._seeds
         if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
@@ -412,7 +412,7 @@ class Ledger:
 
     def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
         """The seeds of trials that follow those known here."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return [self._block_seed(row[BLOCK], row[OPENED]) for row in rows]
         seeds: list[int] = []
         for seed, changes in groupby([row[OPENED] for row in rows], self._seed_at):

@@ -203,7 +203,7 @@ class Study(View):
             seed=drawn_seed() if seed is None else checked_seed(seed),
             lease=lease,
             classical=features is None,
-            audit=audit,
+            audit=audit and not problem.blocks.shifts,
         )
         bound = find_algorithm(chosen).bind(problem, wide)
         self.name, self.created_at = "study" if name is None else name, time.time()
@@ -570,6 +570,7 @@ class Study(View):
         [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
+        self.problem.blocks.check_request(count)
         trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
