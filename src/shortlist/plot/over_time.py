@@ -39,7 +39,9 @@ BANDS = 5  # those of the candidates and the challenger's: more of them hide eac
 LOG_TIME_FROM = 8.0  # a longer time than this, last over first, is drawn on a logarithmic axis
 
 
-def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
+def shrinking(
+    study: Study, *, history: History | None = None, ax: Any = None, caption: bool = True
+) -> Figure:
     """The intervals of the arms over time: bands for the shortlist and the boundary, others light.
 
     With paired indices a second panel shows the interval of the difference that the stopping rule
@@ -53,6 +55,8 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. A single one gets the arms only.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -89,7 +93,7 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     if len(panels) == 2:
         difference = _difference(panels[1], study, past)
         captions = [("", f"Above: {words}"), ("evaluations", f"Below: {difference}")]
-    return write_around(ax, panels, headline(study, study.evaluations), captions)
+    return write_around(ax, panels, headline(study, study.evaluations), captions, caption=caption)
 
 
 def mark_stop(panels: Sequence[Any], study: Study) -> str:
