@@ -14,7 +14,8 @@ plan says nothing of their difference.
 of blocks long, by the largest block so far. The j-th of the n pulls of an arm takes its turn at
 (j + u)/n of the plan, u a random number of the arm: every block is a sample of the plan, as even as it
 can be, and in random order. The more alike the blocks are, the less is lost: of n results in a block
-about one.
+about one. With features some wells are for the arms evaluated least often: a design for linear means
+evaluates few arms, and could not show that the means are not linear.
 """
 
 from __future__ import annotations
@@ -39,6 +40,9 @@ from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
 UNKNOWN = 1e-10  # of the largest eigenvalue: directions below it are taken for unknown
+# With features, of the first plan and of later ones: for arms evaluated least often, to see whether
+# their means are linear.
+FIRST_PROBES, PROBES = 20, 0.1
 APART = 1e-6  # along an unknown direction: arms further apart are not compared
 
 
@@ -229,11 +233,14 @@ class Shifted(GuessAndVerify):
                 "standard deviation of results of one arm within a block."
             )
         super().__init__(problem)
+        if self._shifted.is_linear:
+            self.plan = self.plan + self._probes(FIRST_PROBES)
         self._order = in_random_order(self.plan, 1, 0, 0)
 
     def means(self, problem: ReducedProblem) -> Means:
         """Differences within blocks."""
-        return ShiftedMeans(problem)
+        self._shifted = ShiftedMeans(problem)
+        return self._shifted
 
     def arrange(self, seed: int) -> None:
         """Put the first plan into an order that depends on the seed."""
@@ -270,11 +277,22 @@ class Shifted(GuessAndVerify):
         self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
     ) -> tuple[Integers, Reals]:
         """A plan of whole blocks that gives the pairs some of what they need, and its weights."""
-        means, urgency = self._means, needs * pairs.variances
+        means, urgency = self._shifted, needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
         length = max(means.shortest * made, min(made, QUARTER * total))
-        plan = means.plan(weights, self._size * max(1.0, round(length / self._size)))
+        length = self._size * max(1.0, round(length / self._size))
+        probes = self._probes(int(PROBES * length) if means.is_linear else 0)
+        plan = means.plan(weights, length - int(probes.sum())) + probes
         return filled(plan, weights, self._size), weights
+
+    def _probes(self, count: int) -> Integers:
+        """One pull of each of the arms evaluated least often."""
+        arms = len(self.plan)
+        pulls = self._results.pulls + (self.plan if self._whole is None else 0)
+        anyhow = np.random.default_rng(arms).permutation(arms)
+        probes = np.zeros(arms, np.int64)
+        probes[anyhow[np.argsort(pulls[anyhow], kind="stable")][:count]] = 1
+        return probes
 
     # What a study shows
 

@@ -230,6 +230,7 @@ class View:
         0       0    0  ash  told    0.5
         """
         columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
+        columns += ("block",) if self.problem.blocks.exist else ()
         frame = pd.DataFrame(
             {column: [getattr(trial, column) for trial in self.trials] for column in columns}
         ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})

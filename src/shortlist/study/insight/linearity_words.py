@@ -56,7 +56,9 @@ def untested(study: View) -> str:
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
         why = (
-            "there is no audit of shifted blocks" if study.problem.blocks.shifts else "audit=False"
+            "shifted blocks have no audit; health compares the fit within them"
+            if study.problem.blocks.shifts
+            else "audit=False"
         )
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
     if not audit.results:
