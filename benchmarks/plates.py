@@ -20,10 +20,10 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import Mask, Reals
+from shortlist.plans.blocks.shifted import Shifted
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import add_result
-from shortlist.plans.shifted import Shifted
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
 Shift = Callable[

@@ -229,8 +229,8 @@ class View:
            number  arm name state  value
         0       0    0  ash  told    0.5
         """
-        columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
-        columns += ("block",) if self.problem.blocks.exist else ()
+        columns = ["number", "arm", "name", "state", "value", "reason", "worker", "seed", "key"]
+        columns += ["block"] * self.problem.blocks.exist
         frame = pd.DataFrame(
             {column: [getattr(trial, column) for trial in self.trials] for column in columns}
         ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})

@@ -19,8 +19,8 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, p_value
+from shortlist.plans.blocks.shifted import ShiftedMeans, WithinBlocks, solved
 from shortlist.plans.results import PlanResults
-from shortlist.plans.shifted import ShiftedMeans, WithinBlocks, solved
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.trial import came_together
 from shortlist.study.view import View

@@ -9,10 +9,10 @@ from error_rates import shown_below
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.noise import Noise
+from shortlist.plans.blocks.shifted import Shifted, ShiftedMeans, in_random_order
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import PlanResults, add_result
-from shortlist.plans.shifted import Shifted, ShiftedMeans, in_random_order
 from shortlist.plans.strategy import ReducedProblem
 
 SIGMA = 0.5
@@ -99,7 +99,8 @@ def test_arms_that_nothing_connects_are_not_compared():
 def test_shifts_change_no_plan_and_no_answer(features):
     truth = LINE @ np.array([0.0, 0.4, 0.1])
     plain, shifted = (
-        played(Shifted(problem(features, 3)), truth, 24, seed=3, size=size) for size in (0.0, 1024.0)
+        played(Shifted(problem(features, 3)), truth, 24, seed=3, size=size)
+        for size in (0.0, 1024.0)
     )
     assert plain[0] == shifted[0] > 1
     assert len(plain[1]) > 1

@@ -222,8 +222,6 @@ class Shifted(GuessAndVerify):
     """Guess-and-verify by differences within blocks that share a shift."""
 
     keeps_values = True
-    _size = 1  # results of the largest block so far
-    _last: Counter[int] = Counter()  # results of each block that had some in the last plan
 
     def __init__(self, problem: ReducedProblem) -> None:
         if problem.stated is not None and problem.stated.needs_replicates:
@@ -235,6 +233,8 @@ class Shifted(GuessAndVerify):
         super().__init__(problem)
         if self._shifted.is_linear:
             self.plan = self.plan + self._probes(FIRST_PROBES)
+        self._size = 1  # results of the largest block so far
+        self._last = Counter[int]()  # results of each block that had some in the last plan
         self._order = in_random_order(self.plan, 1, 0, 0)
 
     def means(self, problem: ReducedProblem) -> Means:

@@ -1,0 +1,1 @@
+"""Algorithms for results that share something: differences within blocks."""
