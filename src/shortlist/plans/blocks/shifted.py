@@ -235,7 +235,8 @@ class Shifted(GuessAndVerify):
             self.plan = self.plan + self._probes(FIRST_PROBES)
         self._size = 1  # results of the largest block so far
         self._last = Counter[int]()  # results of each block that had some in the last plan
-        self._order = in_random_order(self.plan, 1, 0, 0)
+        self._left = 0  # results that the block of the last one still lacks
+        self._order = in_random_order(self.plan, 1, 0, 0, 0)
 
     def means(self, problem: ReducedProblem) -> Means:
         """Differences within blocks."""
@@ -245,7 +246,7 @@ class Shifted(GuessAndVerify):
     def arrange(self, seed: int) -> None:
         """Put the first plan into an order that depends on the seed."""
         if self._whole is None:
-            self._order = in_random_order(self.plan, 1, seed, 0)
+            self._order = in_random_order(self.plan, 1, 0, seed, 0)
 
     def next_arm(self, missing: Integers) -> int:
         """The arm whose pull comes next in the order of the plan."""
@@ -260,9 +261,10 @@ class Shifted(GuessAndVerify):
         seen = Counter(results.singles[1].tolist())  # a block may be divided between two plans
         twin._last = Counter({block: new + self._last[block] for block, new in seen.items()})
         twin._size = max(self._size, *twin._last.values())
+        twin._left = twin._size - twin._last[int(results.singles[1][-1])]
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
-        twin._order = in_random_order(twin.plan, twin._size, seed, made)
+        twin._order = in_random_order(twin.plan, twin._size, twin._left, seed, made)
         self.__dict__.update(twin.__dict__)
 
     def _next_plan(
@@ -280,10 +282,10 @@ class Shifted(GuessAndVerify):
         means, urgency = self._shifted, needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
         length = max(means.shortest * made, min(made, QUARTER * total))
-        length = self._size * max(1.0, round(length / self._size))
+        length = self._left + self._size * max(1, round((length - self._left) / self._size))
         probes = self._probes(int(PROBES * length) if means.is_linear else 0)
         plan = means.plan(weights, length - int(probes.sum())) + probes
-        return filled(plan, weights, self._size), weights
+        return filled(plan, weights, self._size, self._left), weights
 
     def _probes(self, count: int) -> Integers:
         """One pull of each of the arms evaluated least often."""
@@ -316,15 +318,17 @@ class Shifted(GuessAndVerify):
         return lower + level, upper + level
 
 
-def filled(plan: Integers, weights: Reals, size: int) -> Integers:
-    """A plan with more pulls, by the weights, so that it is whole blocks of ``size``.
+def filled(plan: Integers, weights: Reals, size: int, left: int) -> Integers:
+    """A plan with more pulls, by the weights: what is left of a block, and whole blocks.
 
     Examples
     --------
-    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), 4).tolist()
+    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4, left=0).tolist()
     [5, 2, 1]
+    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4, left=2).tolist()
+    [4, 1, 1]
     """
-    total = -(-int(plan.sum()) // size) * size
+    total = -(-(int(plan.sum()) - left) // size) * size + left
     wanted = weights * (total / weights.sum())
     plan = plan.copy()
     for _ in range(total - int(plan.sum())):
@@ -332,14 +336,17 @@ def filled(plan: Integers, weights: Reals, size: int) -> Integers:
     return plan
 
 
-def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[Integers, Integers]:
+def in_random_order(
+    plan: Integers, size: int, left: int, seed: int, made: int
+) -> tuple[Integers, Integers]:
     """The arms of a plan in turn, and for each pull how many earlier ones are of the same arm.
 
-    Every part of ``size`` pulls is a sample of the plan, as even as it can be, in random order.
+    Every part of ``size`` pulls, after the first ``left``, is a sample of the plan, as even as it can
+    be, in random order.
 
     Examples
     --------
-    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, seed=0, made=12)
+    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, left=0, seed=0, made=12)
     >>> np.bincount(arms[:6]).tolist(), np.bincount(arms[6:]).tolist(), earlier[:6].max()
     ([3, 1, 0, 2], [3, 1, 0, 2], 2)
     """
@@ -348,7 +355,7 @@ def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[In
     earlier = np.arange(len(arms)) - np.repeat(np.cumsum(plan) - plan, plan)
     places = (earlier + rng.random(len(plan))[arms]) / plan[arms]
     part = np.empty(len(arms), np.int64)
-    part[np.argsort(places, kind="stable")] = np.arange(len(arms)) // size
+    part[np.argsort(places, kind="stable")] = (np.arange(len(arms)) - left + size) // size
     shuffled = arms[np.lexsort((rng.random(len(arms)), part))]
     order = np.argsort(shuffled, kind="stable")
     counted = np.empty(len(arms), np.int64)
