@@ -202,6 +202,7 @@ for name, panel, command, examples in (
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
+    ("widen", LAB, studies.widen, studies.WIDEN_EXAMPLES),
     ("continue", LAB, studies.continue_study, studies.CONTINUE_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
     ("why", LAB, trials.why, trials.WHY_EXAMPLES),

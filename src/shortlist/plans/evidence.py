@@ -25,6 +25,7 @@ from shortlist.plans.strategy import ReducedProblem
 LARGEST = 600.0  # of a level: e^−level must not underflow
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
+ROUNDED = 1e-9  # of a width: with the least slack a pair passes in spite of rounding errors
 
 
 def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:
@@ -137,6 +138,18 @@ class Evidence(Protocol):
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """What counts already, and C² for a gap of one: C²(σ/gap)² less the first is needed."""
 
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """The least ε with which E of some pairs is e^level now, or more than that, never less.
+
+        It is the upper bound on μ_c − μ_b at that level; infinite where nothing is known.
+        """
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> Evidence:
+        """The same results judged with another ε than the problem's.
+
+        E increases with ε: what it has reached before counts where the new ε is not smaller.
+        """
+
 
 @dataclass(frozen=True, eq=False)
 class PairEvidence:
@@ -203,6 +216,18 @@ class PairEvidence:
         have, prior = self.information[here], self.prior[here]
         grown = np.maximum(have / np.where(prior > 0.0, prior, 1.0), growth)
         return have, np.asarray(squared_threshold(level, grown))
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c; see ``squared_threshold``."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PairEvidence:
+        """The gap of every pair is larger by what is added to ε."""
+        more = epsilon - problem.epsilon
+        scores = self.scores + more * self.information
+        now = log_evidence(scores, self.information, self.prior, problem.sigma)
+        before = self.largest if more >= 0.0 else -np.inf
+        return replace(self, scores=scores, largest=np.maximum(now, before))
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,3 +363,24 @@ class PredictedEvidence:
         now = self.log_evidence[pairs.rows, pairs.c]
         missing = np.where(np.isfinite(now), level - now, level + FIRST_PRICE)
         return np.zeros(len(now)), 2.0 * np.maximum(missing, LEAST_MISSING)
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PredictedEvidence:
+        """The same with another ε."""
+        other = replace(self, epsilon=epsilon)
+        before = self.largest if epsilon >= self.epsilon else -np.inf
+        return replace(other, largest=np.maximum(other.log_evidence, before))
+
+
+def _least_slack(
+    evidence: PairEvidence | PredictedEvidence, here: Any, level: float, problem: ReducedProblem
+) -> Reals:
+    """Where E is e^level when a gap is C standard errors: the ε that makes it so large."""
+    known = (evidence.information[here] > 0.0) & math.isfinite(level)
+    information = np.where(known, evidence.information[here], 1.0)
+    width = problem.sigma * np.sqrt(evidence.squared_threshold(here, level) / information)
+    apart = evidence.scores[here] / information - problem.epsilon
+    return np.where(known, (1.0 + ROUNDED) * width - apart, np.inf)

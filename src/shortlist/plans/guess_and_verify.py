@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
+from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
@@ -144,6 +145,34 @@ class Tables:
             if risk := each.risk(inside):
                 margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
         return margins
+
+    def least_slack(self, inside: Mask, problem: ReducedProblem) -> Reals:
+        """The least ε with which each pair of b inside and c outside passes; ε if it has passed."""
+        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        least = self.fall_back.least_slack(here, self.level, problem)
+        for each in self.namings:
+            if risk := each.risk(inside):
+                slack = each.evidence.least_slack(here, -math.log(risk), problem)
+                least = np.minimum(least, slack)
+        return np.where(self.margins(inside) >= 0.0, np.minimum(least, problem.epsilon), least)
+
+    def settled(self, inside: Mask) -> Mask:
+        """The pairs of b inside and c outside that have passed without a named set.
+
+        The wrong ones of these pairs, whatever the arms inside, ever pass with a probability of at
+        most what the fall-back has of δ.
+        """
+        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        return np.asarray(self.fall_back.largest[here] >= self.level)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> Tables:
+        """The same results judged with another ε than the problem's."""
+        namings = tuple(
+            replace(each, evidence=each.evidence.with_slack(epsilon, problem))
+            for each in self.namings
+        )
+        fall_back = self.fall_back.with_slack(epsilon, problem)
+        return replace(self, fall_back=fall_back, namings=namings)
 
     def latest(self, inside: Mask) -> tuple[Evidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
@@ -416,6 +445,34 @@ class GuessAndVerify(Strategy):
             others = np.flatnonzero(self.inside)[passed[:, np.flatnonzero(~self.inside) == j][:, 0]]
             lower[others] = np.minimum(np.maximum(lower, -slack), gap)[others]
         return gap, lower, upper
+
+    def certified(self, epsilon: float) -> Certified:
+        """What the pairs say that have passed; of single arms, those that passed without a named set.
+
+        A named set has no share of δ for claims about its single arms, and the fall-back has one for
+        all pairs.
+        """
+        if not self.has_looked:
+            return super().certified(epsilon)
+        tables, inside = self._tables, self.inside
+        least = float(tables.least_slack(inside, self._problem).max())
+        passed = tables.margins(inside) >= 0.0
+        return Certified.by_pairs(inside, least, passed, tables.settled(inside))
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether a plan is in."""
+        return self._whole is not None
+
+    def widen(self, epsilon: float) -> None:
+        """Judge all evidence so far with this ε; the arms inside and the plan stay."""
+        after = self.copy()
+        after._tables = self._tables.with_slack(epsilon, self._problem)
+        after._problem = self._problem._replace(epsilon=epsilon)
+        if self.has_looked:
+            at = after._boundary(after._tables, self.inside, after._tables.margins(self.inside))
+            after.b, after.c, after.threshold, after.statistic = at
+        vars(self).update(vars(after))
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
 
@@ -103,6 +104,16 @@ class Strategy(ABC):
     def intervals(self) -> tuple[Reals, Reals] | None:
         """Every arm's own interval, where it is another than μ̂ ± Cσ√(xᵀV⁻¹x)."""
         return None
+
+    def certified(self, epsilon: float) -> Certified:
+        """What is certain of the arms inside; by default what the statistic says."""
+        return Certified.by_statistic(self.inside, epsilon, self.statistic)
+
+    def widen(self, epsilon: float) -> None:  # noqa: B027
+        """Judge the results so far, and those to come, with a larger ε; the plan stays.
+
+        By default nothing is done: the statistic does not depend on ε.
+        """
 
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.

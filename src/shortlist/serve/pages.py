@@ -61,6 +61,7 @@ def live(analysis: Analysis) -> str:
         arms=_arms(study),
         intervals=intervals(study),
         verifiable=study.done and not cannot_verify(study),
+        wider=_wider(study),
         chart=statistic_chart(analysis),
         number=plain_number,
         progress=[row for row in progress(analysis) if row[0] != "Told after the stop"],
@@ -68,6 +69,12 @@ def live(analysis: Analysis) -> str:
         open=_open(study, pending),
         unlisted=len(pending) - OPEN,
     )
+
+
+def _wider(study: Study) -> float | None:
+    """The least ε that would end the study now; None if there is none."""
+    now = study.shortlist.certain
+    return None if study.model.stopped or now is None else now.stops_at
 
 
 def _arms(study: Study) -> list[dict[str, Any]]:

@@ -541,9 +541,28 @@ class Log:
 
         self.change(act)
 
-    def resume(self, how: Kind) -> None:
+    def step(self, kind: Kind) -> None:
         """Take a stop back, or go on by verifying the answer."""
-        self.change(lambda change: self._ledger.resume(how, change.now, worker()))
+        self.change(lambda change: self._ledger.step(kind, change.now, worker()))
+
+    def widen(self, epsilon: object) -> None:
+        """Go on with a larger ε, or stop with it; nothing if it is as large already."""
+
+        def act(transaction: Transaction) -> None:
+            problem = self.bound.problem
+            wider = problem.widened(epsilon).epsilon
+            if wider == problem.epsilon:
+                return
+            if self.model.stopped:
+                raise InvalidInput(
+                    "the study has stopped, and a larger epsilon would only make its answer worth "
+                    "less: nothing was changed. study.shortlist.certain says at which epsilon it is "
+                    "certified."
+                )
+            self._ledger.step("widened", transaction.now, worker(), wider)
+            LOGGER.info("epsilon widened from %g to %g", problem.epsilon, wider)
+
+        self.change(act)
 
     def correct(
         self, trial: Trial | int, value: float, reason: str, arm: int | None = None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
+from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
 
 # Where |gap| is taken to be, in standard deviations: beside the estimate, and at least. These are its
@@ -45,15 +45,12 @@ class Tie:
     means : tuple of float
         As they are estimated.
     epsilon : float
-        With this slack the study would have stopped when it last looked.
-    if_smaller : str
-        What that slack would have done; at the end of a plan another ε would have made other plans.
+        With this slack the study stops now: ``study.widen(epsilon)``.
     """
 
     names: tuple[str, str]
     means: tuple[float, float]
     epsilon: float
-    if_smaller: str
 
     def __str__(self) -> str:
         one, other = (
@@ -61,7 +58,7 @@ class Tie:
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
-        return f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
+        return f"{alike}; study.widen(epsilon={self.epsilon:g}) would end the study now"
 
 
 @dataclass(frozen=True)
@@ -212,30 +209,18 @@ def _if_linear(study: View) -> str:
 
 def _tie(study: View, high: int | None) -> Tie | None:
     """The pair at the boundary, where telling it apart may take very long."""
-    decision, statistic = study.model.decision, study.statistic
     far = high is None or high >= HOPELESS * study.evaluations
-    if not far or decision is None or statistic is None or not 0.0 < statistic < math.inf:
+    now = certain(study) if far else None
+    decision = study.model.decision
+    if now is None or decision is None or not now.stops_at:
         return None
     names, means = study.problem.names, study.table()["mean"]
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
-        _rounded_up(statistic),
-        study.bound.engine.setup.pace.if_smaller,
+        now.stops_at,
     )
-
-
-def _rounded_up(number: float) -> float:
-    """The next number of two significant digits.
-
-    Examples
-    --------
-    >>> _rounded_up(0.07729), _rounded_up(12.0), _rounded_up(0.5)
-    (0.078, 12.0, 0.5)
-    """
-    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
-    return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
 def _with_audit(study: View, more: float) -> float:
