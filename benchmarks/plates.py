@@ -103,10 +103,11 @@ def plates_to_stop(
         means = case.means[arms]
         values = noise(means, rng) + shift(plate, means, rng)
         plate += 1
-        for arm, value in zip(arms.tolist(), values.tolist(), strict=True):
-            if now.results.pulls[arm] < now.strategy.plan[arm]:
-                add_result(now.results, arm, value, plate)
-            if now.needs_plan:
+        now.results, all_count = now.results.with_room(case.wells), strategy.counts_all
+        for well, arm in enumerate(arms.tolist(), 1):
+            if all_count or now.results.pulls[arm] < now.strategy.plan[arm]:
+                add_result(now.results, arm, float(values[well - 1]), plate)
+            if now.needs_plan and (well == case.wells or not all_count):
                 now.decide(seed)
                 if now.strategy.statistic <= 0.0:
                     return plate, now.strategy.inside

@@ -14,7 +14,7 @@ from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
-from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
@@ -65,7 +65,7 @@ class PlanProgress:
     @property
     def missing(self) -> Integers:
         """How many results of each arm the plan still lacks."""
-        return self.strategy.plan - self.results.pulls
+        return np.maximum(self.strategy.plan - self.results.pulls, 0)
 
     @property
     def until_decision(self) -> int:
@@ -255,7 +255,9 @@ class PlanEngine:
         late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
-            given = strategy.plan, now.results, self.stops(strategy)
+            if strategy.counts_all:
+                now.results = now.results.with_room(len(steps.kinds))
+            given = strategy.plan, now.results, strategy.counts_all, self.stops(strategy)
             if not gather(state, UPDATES[layout], *given, steps, position):
                 break
             late = False
@@ -321,18 +323,19 @@ def take_steps(
     updates: Updates,
     plan: Integers,
     results: PlanResults,
+    all_count: bool,
     certain: bool,
     steps: Steps,
     position: Position,
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    For each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where
-    the answer is ``certain``, one result after a stop that was taken back is enough.
+    For each arm only the first ``plan[a]`` results count, unless ``all_count``; all of them enter the
+    posterior. Where the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
-        missing += plan[a] - results.pulls[a]
+        missing += max(plan[a] - results.pulls[a], 0)
     while position.next[0] < steps.kinds.shape[0]:
         step = position.next[0]
         kind = steps.kinds[step]
@@ -345,7 +348,11 @@ def take_steps(
                 if results.pulls[arm] < plan[arm]:
                     add_result(results, arm, steps.values[step], steps.blocks[step])
                     missing -= 1
-                if position.is_stopped[0] == 0 and (missing == 0 or certain):
+                elif all_count:
+                    add_result(results, arm, steps.values[step], steps.blocks[step])
+            if kind in (TAKE, DECIDE):
+                ready = missing == 0 or (certain and kind == TAKE)
+                if position.is_stopped[0] == 0 and ready and steps.held[step] == 0:
                     position.is_in[0] = 1
                     return True
         position.next[0] += 1

@@ -75,6 +75,8 @@ class Strategy(ABC):
         Whether the stop compares the arms' own intervals, not differences of two means.
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
+    counts_all : bool
+        Whether it is also given results beyond its plan that come before the plan is complete.
     """
 
     plan: Integers
@@ -85,6 +87,7 @@ class Strategy(ABC):
     statistic: float = math.inf
     alone: bool = False
     keeps_values: bool = False
+    counts_all: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:

@@ -480,6 +480,8 @@ class Ledger:
         held.fill(len(self.seconds) > 0)
         if self._moves:
             held[:] = self._held(due)
+        if self.blocks.shifts:
+            held[:] = self._divides(due)
         for place, (_, step) in enumerate(due):
             if isinstance(step, Event):
                 kinds[place], arms[place], values[place] = STEPS[step.kind], 0, step.value or 0.0
@@ -504,6 +506,19 @@ class Ledger:
         changes = [change for change, _ in due]
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
         return np.asarray(lengths[at] > 0)
+
+    def _divides(self, due: list[tuple[int, Trial | int]]) -> list[bool]:
+        """Whether other trials of the same block were still under way at these changes."""
+        places = {step.number: k for k, (_, step) in enumerate(due) if not isinstance(step, int)}
+        later: dict[int, list[tuple[int, int]]] = {}
+        for trial in self.unsettled.values():
+            at = places.get(trial.number, NEVER), trial.opened
+            later.setdefault(trial.block_index, []).append(at)
+        return [
+            not isinstance(step, int)
+            and any(k > place and opened <= change for k, opened in later[step.block_index])
+            for place, (change, step) in enumerate(due)
+        ]
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""

@@ -11,7 +11,7 @@ Two arms that share no block in a plan are compared through others. Where nothin
 plan says nothing of their difference.
 
 **Which arms share a block.** A plan has weights, as it would have without blocks, and is a whole number
-of blocks long, by the largest block so far. The j-th of the n pulls of an arm takes its turn at
+of blocks long, by the largest of the last plan. The j-th of the n pulls of an arm takes its turn at
 (j + u)/n of the plan, u a random number of the arm: every block is a sample of the plan, as even as it
 can be, and in random order. The more alike the blocks are, the less is lost: of n results in a block
 about one. With features some wells are for the arms evaluated least often: a design for linear means
@@ -20,7 +20,6 @@ evaluates few arms, and could not show that the means are not linear.
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -207,8 +206,8 @@ def centred_basis(features: Reals) -> Reals:
 
     Examples
     --------
-    >>> centred_basis(np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 4.0]])).round(3).tolist()
-    [[-0.707], [0.0], [0.707]]
+    >>> centred_basis(np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 5.0]])).round(3).tolist()
+    [[-0.656], [-0.094], [0.749]]
     """
     centred = features - features.mean(axis=0)
     vectors, sizes, _ = np.linalg.svd(centred, full_matrices=False)
@@ -221,7 +220,7 @@ def centred_basis(features: Reals) -> Reals:
 class Shifted(GuessAndVerify):
     """Guess-and-verify by differences within blocks that share a shift."""
 
-    keeps_values = True
+    keeps_values = counts_all = True
 
     def __init__(self, problem: ReducedProblem) -> None:
         if problem.stated is not None and problem.stated.needs_replicates:
@@ -233,10 +232,8 @@ class Shifted(GuessAndVerify):
         super().__init__(problem)
         if self._shifted.is_linear:
             self.plan = self.plan + self._probes(FIRST_PROBES)
-        self._size = 1  # results of the largest block so far
-        self._last = Counter[int]()  # results of each block that had some in the last plan
-        self._left = 0  # results that the block of the last one still lacks
-        self._order = in_random_order(self.plan, 1, 0, 0, 0)
+        self._size = 1  # results of the largest block of the last plan
+        self._order = in_random_order(self.plan, 1, 0, 0)
 
     def means(self, problem: ReducedProblem) -> Means:
         """Differences within blocks."""
@@ -246,7 +243,7 @@ class Shifted(GuessAndVerify):
     def arrange(self, seed: int) -> None:
         """Put the first plan into an order that depends on the seed."""
         if self._whole is None:
-            self._order = in_random_order(self.plan, 1, 0, seed, 0)
+            self._order = in_random_order(self.plan, 1, seed, 0)
 
     def next_arm(self, missing: Integers) -> int:
         """The arm whose pull comes next in the order of the plan."""
@@ -258,13 +255,10 @@ class Shifted(GuessAndVerify):
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         twin = self.copy()  # so that an exception on the way leaves all as it was
-        seen = Counter(results.singles[1].tolist())  # a block may be divided between two plans
-        twin._last = Counter({block: new + self._last[block] for block, new in seen.items()})
-        twin._size = max(self._size, *twin._last.values())
-        twin._left = twin._size - twin._last[int(results.singles[1][-1])]
+        twin._size = max(np.unique(results.singles[1], return_counts=True)[1].tolist())
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
-        twin._order = in_random_order(twin.plan, twin._size, twin._left, seed, made)
+        twin._order = in_random_order(twin.plan, twin._size, seed, made)
         self.__dict__.update(twin.__dict__)
 
     def _next_plan(
@@ -282,10 +276,10 @@ class Shifted(GuessAndVerify):
         means, urgency = self._shifted, needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
         length = max(means.shortest * made, min(made, QUARTER * total))
-        length = self._left + self._size * max(1, round((length - self._left) / self._size))
+        length = self._size * max(1, round(length / self._size))
         probes = self._probes(int(PROBES * length) if means.is_linear else 0)
         plan = means.plan(weights, length - int(probes.sum())) + probes
-        return filled(plan, weights, self._size, self._left), weights
+        return filled(plan, weights, self._size), weights
 
     def _probes(self, count: int) -> Integers:
         """One pull of each of the arms evaluated least often."""
@@ -318,17 +312,15 @@ class Shifted(GuessAndVerify):
         return lower + level, upper + level
 
 
-def filled(plan: Integers, weights: Reals, size: int, left: int) -> Integers:
-    """A plan with more pulls, by the weights: what is left of a block, and whole blocks.
+def filled(plan: Integers, weights: Reals, size: int) -> Integers:
+    """A plan with more pulls, by the weights, so that it is whole blocks.
 
     Examples
     --------
-    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4, left=0).tolist()
+    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4).tolist()
     [5, 2, 1]
-    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4, left=2).tolist()
-    [4, 1, 1]
     """
-    total = -(-(int(plan.sum()) - left) // size) * size + left
+    total = -(-int(plan.sum()) // size) * size
     wanted = weights * (total / weights.sum())
     plan = plan.copy()
     for _ in range(total - int(plan.sum())):
@@ -336,26 +328,23 @@ def filled(plan: Integers, weights: Reals, size: int, left: int) -> Integers:
     return plan
 
 
-def in_random_order(
-    plan: Integers, size: int, left: int, seed: int, made: int
-) -> tuple[Integers, Integers]:
+def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[Integers, Integers]:
     """The arms of a plan in turn, and for each pull how many earlier ones are of the same arm.
 
-    Every part of ``size`` pulls, after the first ``left``, is a sample of the plan, as even as it can
-    be, in random order.
+    Every part of ``size`` pulls is a sample of the plan, as even as it can be, in random order.
 
     Examples
     --------
-    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, left=0, seed=0, made=12)
-    >>> np.bincount(arms[:6]).tolist(), np.bincount(arms[6:]).tolist(), earlier[:6].max()
-    ([3, 1, 0, 2], [3, 1, 0, 2], 2)
+    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, seed=0, made=12)
+    >>> len(arms), int(earlier.max()), bool((np.bincount(arms[:6]) <= [4, 2, 0, 3]).all())
+    (12, 5, True)
     """
     rng = np.random.default_rng([seed, made, 1])
     arms = np.repeat(np.arange(len(plan)), plan)
     earlier = np.arange(len(arms)) - np.repeat(np.cumsum(plan) - plan, plan)
     places = (earlier + rng.random(len(plan))[arms]) / plan[arms]
     part = np.empty(len(arms), np.int64)
-    part[np.argsort(places, kind="stable")] = (np.arange(len(arms)) - left + size) // size
+    part[np.argsort(places, kind="stable")] = np.arange(len(arms)) // size
     shuffled = arms[np.lexsort((rng.random(len(arms)), part))]
     order = np.argsort(shuffled, kind="stable")
     counted = np.empty(len(arms), np.int64)
