@@ -157,6 +157,12 @@ class AnyEngine(Protocol):
     def estimates(self, posterior: Posterior, current: Any) -> Estimates:
         """What is known about every arm by itself."""
 
+    def projected(self, current: Any, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+
     def gaps(
         self, posterior: Posterior, current: Any, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:

@@ -192,6 +192,12 @@ class PlanEngine:
         means, variances = now.strategy.estimates(posterior.means, posterior.variances)
         return Estimates(means, variances, now.strategy.intervals())
 
+    def projected(
+        self, now: PlanProgress, count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64] | None:
+        """As the strategy has it."""
+        return now.strategy.projected(count, rng)
+
     def gaps(
         self,
         posterior: Posterior,

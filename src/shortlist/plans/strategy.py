@@ -30,6 +30,8 @@ class ReducedProblem(NamedTuple):
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    limits : tuple of float
+        The least and the largest result that the strategy can be given.
     """
 
     features: Reals
@@ -40,6 +42,7 @@ class ReducedProblem(NamedTuple):
     noise: Reals | None = None
     first: Integers | None = None
     stated: Noise | None = None
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
@@ -124,6 +127,13 @@ class Strategy(ABC):
         It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+        return None
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""

@@ -507,15 +507,15 @@ class Ledger:
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
         return np.asarray(lengths[at] > 0)
 
-    def _divides(self, due: list[tuple[int, Trial | int]]) -> list[bool]:
+    def _divides(self, due: list[tuple[int, Trial | Event]]) -> list[bool]:
         """Whether other trials of the same block were still under way at these changes."""
-        places = {step.number: k for k, (_, step) in enumerate(due) if not isinstance(step, int)}
+        places = {step.number: k for k, (_, step) in enumerate(due) if isinstance(step, Trial)}
         later: dict[int, list[tuple[int, int]]] = {}
         for trial in self.unsettled.values():
             at = places.get(trial.number, NEVER), trial.opened
             later.setdefault(trial.block_index, []).append(at)
         return [
-            not isinstance(step, int)
+            isinstance(step, Trial)
             and any(k > place and opened <= change for k, opened in later[step.block_index])
             for place, (change, step) in enumerate(due)
         ]

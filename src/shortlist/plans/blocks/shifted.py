@@ -24,17 +24,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS, Shift
 from shortlist.designs.pairs import spreads
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL
+from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
-from shortlist.plans.evidence import Evidence, OpenPairs
-from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify, Tables
+from shortlist.plans.evidence import ByEstimates, Evidence, OpenPairs, Verifier
+from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
-from shortlist.plans.phased import QUARTER
+from shortlist.plans.phased import QUARTER, SHORTEST
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
@@ -143,7 +143,7 @@ class ShiftedFit(Fit):
         return rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
 
 
-class ShiftedMeans:
+class ShiftedMeans(Means):
     """Means up to a constant, with features or without, where blocks are shifted.
 
     Plans are designed as if all results were in one block: ``in_random_order`` makes blocks that are
@@ -163,11 +163,20 @@ class ShiftedMeans:
         beside = problem._replace(features=np.hstack([self._basis, level]))
         self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
         self.shortest = self._plans.shortest
-        self.first, self.design, self.plan = (
-            self._plans.first,
-            self._plans.design,
-            self._plans.plan,
-        )
+
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, and its weights."""
+        return self._plans.first()
+
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for some pairs, and how many pulls give each what it needs."""
+        return self._plans.design(b, c, needs, urgency, start)
+
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """About ``length`` pulls by these weights."""
+        return self._plans.plan(weights, length, rng)
 
     def summary(self, results: PlanResults) -> WithinBlocks:
         """The normal equations."""
@@ -220,7 +229,7 @@ def centred_basis(features: Reals) -> Reals:
 class Shifted(GuessAndVerify):
     """Guess-and-verify by differences within blocks that share a shift."""
 
-    keeps_values = counts_all = True
+    counts_all = True
 
     def __init__(self, problem: ReducedProblem) -> None:
         if problem.stated is not None and problem.stated.needs_replicates:
@@ -230,15 +239,16 @@ class Shifted(GuessAndVerify):
                 "standard deviation of results of one arm within a block."
             )
         super().__init__(problem)
+        self.keeps_values = True
         if self._shifted.is_linear:
             self.plan = self.plan + self._probes(FIRST_PROBES)
         self._size = 1  # results of the largest block of the last plan
         self._order = in_random_order(self.plan, 1, 0, 0)
 
-    def means(self, problem: ReducedProblem) -> Means:
-        """Differences within blocks."""
+    def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
+        """By differences within blocks."""
         self._shifted = ShiftedMeans(problem)
-        return self._shifted
+        return ByEstimates(problem, self._shifted, ArmEvidence.none(len(problem.features)))
 
     def arrange(self, seed: int) -> None:
         """Put the first plan into an order that depends on the seed."""
@@ -261,24 +271,29 @@ class Shifted(GuessAndVerify):
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
         self.__dict__.update(twin.__dict__)
 
-    def _next_plan(
-        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, made: float
-    ) -> tuple[Integers, Reals]:
-        """Every arm once more until blocks connect all, then a plan for the open pairs."""
-        if not guess.compares_all:
-            return self._means.first()
-        return super()._next_plan(tables, guess, inside, pairs, made)
-
     def plan_for(
-        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+        self,
+        means: Means,
+        pairs: OpenPairs,
+        lacking: Reals,
+        evidence: Evidence | None,
+        guess: Fit,
+        made: float,
+        rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
-        """A plan of whole blocks that gives the pairs some of what they need, and its weights."""
-        means, urgency = self._shifted, needs * pairs.variances
+        """A plan of whole blocks that gives the pairs some of what they lack, and its weights.
+
+        Every arm once more until blocks connect all.
+        """
+        if not guess.compares_all:
+            return means.first()
+        needs = np.maximum(lacking, SHORTEST / pairs.variances)
+        urgency = needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
         length = max(means.shortest * made, min(made, QUARTER * total))
         length = self._size * max(1, round(length / self._size))
-        probes = self._probes(int(PROBES * length) if means.is_linear else 0)
-        plan = means.plan(weights, length - int(probes.sum())) + probes
+        probes = self._probes(int(PROBES * length) if self._shifted.is_linear else 0)
+        plan = means.plan(weights, length - int(probes.sum()), rng) + probes
         return filled(plan, weights, self._size), weights
 
     def _probes(self, count: int) -> Integers:
