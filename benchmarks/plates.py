@@ -167,7 +167,7 @@ def against(plate: int, means: Reals, rng: np.random.Generator) -> float:
 
 def attack(runs: int) -> None:
     """Print how often an answer is wrong where two arms are nearly alike."""
-    print(f"wrong answers in {runs} runs of at most 1,500 evaluations, shifts of up to 400 σ")
+    print(f"wrong answers in {runs} runs of at most 1,000 evaluations, shifts of up to 400 σ")
     line = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
 
     def coins(means: Reals, rng: np.random.Generator) -> Reals:
@@ -190,7 +190,7 @@ def attack(runs: int) -> None:
             count = 0
             for run in range(runs):
                 strategy = Shifted(each.problem(delta, each.sigma))
-                found = plates_to_stop(strategy, each, noise, against, run, most=1500)[1]
+                found = plates_to_stop(strategy, each, noise, against, run, most=1000)[1]
                 count += found is not None and not (found == each.best).all()
             wrong.append(f"δ = {delta:g}: {count / runs:.3f}")
         print(f"{name:24}" + "   ".join(wrong))

@@ -463,8 +463,8 @@ class Shift(Blocks):
         if count < 2:
             raise InvalidSetting(
                 "with blocks='shift' every request is a block, and a single result says nothing: it "
-                "has nothing to be compared with. Ask for a whole plate, such as study.ask(24), or "
-                "study.run(objective, batch=24)."
+                "has nothing to be compared with. Ask for a whole plate, such as study.ask(24); a run "
+                "needs batch=24, say."
             )
 
     def room(self, batch: int, under_way: int) -> int:

@@ -336,8 +336,8 @@ def take_steps(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    For each arm only the first ``plan[a]`` results count, unless ``all_count``; all of them enter the
-    posterior. Where the answer is ``certain``, one result after a stop that was taken back is enough.
+    For each arm only the first ``plan[a]`` results count, and where ``all_count`` all those of blocks;
+    all of them enter the posterior. Where the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
@@ -354,7 +354,7 @@ def take_steps(
                 if results.pulls[arm] < plan[arm]:
                     add_result(results, arm, steps.values[step], steps.blocks[step])
                     missing -= 1
-                elif all_count:
+                elif all_count and steps.blocks[step] != NO_BLOCK:
                     add_result(results, arm, steps.values[step], steps.blocks[step])
             if kind in (TAKE, DECIDE):
                 ready = missing == 0 or (certain and kind == TAKE)

@@ -79,7 +79,7 @@ class Strategy(ABC):
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
     counts_all : bool
-        Whether it is also given results beyond its plan that come before the plan is complete.
+        Whether it is also given results of blocks beyond its plan that come before that is complete.
     """
 
     plan: Integers

@@ -125,12 +125,13 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, except for trials of a ``run`` that has not been heard of for a minute.
-    blocks : int, list of names or "random", optional
+    blocks : int, list of names, "random" or "shift", optional
         What results share. A number, or the names of the questions, patients or folds: a pool. Each
         arm has one result on each block, and the answer is about the mean over exactly these.
-        ``"random"``: blocks are drawn afresh, such as the seeds of a simulator. ``trial.block`` says
-        which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block.
-        See ``docs/blocks.md``.
+        ``"random"``: blocks are drawn afresh, such as the seeds of a simulator. ``"shift"``: every
+        request is a block (a plate, a day), whose results share an unknown shift. ``trial.block`` says
+        which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block,
+        but for shifted ones. See ``docs/blocks.md`` and ``docs/plates.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -204,7 +205,7 @@ class Study(View):
             seed=drawn_seed() if seed is None else checked_seed(seed),
             lease=lease,
             classical=features is None,
-            audit=audit and not problem.blocks.shifts,
+            audit=audit,
         )
         bound = find_algorithm(chosen).bind(problem, wide)
         self.name, self.created_at = "study" if name is None else name, time.time()

@@ -303,6 +303,8 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
     audits = sum(trial.cause.origin == "audit" for trial in trials)
     earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
     lacking = study.round.until_decision - earlier - len(study.waiting)
+    if study.problem.blocks.shifts:  # all results of a block count
+        return len(trials) if lacking > 0 else 0
     return min(max(lacking, 0) + audits, len(trials))
 
 
@@ -344,7 +346,7 @@ def next_look(study: View) -> str:
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """
-    left = study.round.until_decision
+    left = study.round.until_decision or len(study.pending)  # a block is not divided
     return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 
