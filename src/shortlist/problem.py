@@ -217,6 +217,35 @@ class Problem:
             return span(shown)
         return span(shown, orthonormal_basis(self._gram))
 
+    def of_arms(self, arms: NDArray[np.int64]) -> Problem:
+        """The same question about some of the arms, by their rows.
+
+        Examples
+        --------
+        >>> problem = Problem.of(arms=["ash", "beech", "elm"], m=1, sigma=1.0)
+        >>> problem.of_arms(np.array([0, 2])).names
+        ('ash', 'elm')
+        """
+        features = np.eye(len(arms)) if self.is_classical else self.features[arms]
+        names = tuple(self.names[arm] for arm in arms.tolist())
+        return replace(self, features=features, names=names, noise=self.noise.of_arms(arms))
+
+    def with_arms(self, names: Sequence[str], rows: NDArray[np.float64] | None) -> Problem:
+        """The same question with more arms, whose features are ``rows``; None without features.
+
+        Examples
+        --------
+        >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0]], m=1, sigma=1.0, arms=["ash", "beech"])
+        >>> problem.with_arms(["elm"], np.array([[0.6, 0.8]])).features.shape
+        (3, 2)
+        """
+        listed = (*self.names, *names)
+        if rows is None:
+            return replace(self, features=np.eye(len(listed)), names=listed)
+        found = replace(self, features=np.vstack([self.features, rows]), names=listed)
+        found._check_distinguishable()
+        return found.locked()
+
     def index(self, arm: int | str) -> int:
         """The row of an arm, which is given by its name or by the row itself.
 

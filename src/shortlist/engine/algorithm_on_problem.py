@@ -6,11 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from shortlist.arrays import Reals
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
 from shortlist.engine.contract import AnyEngine
+from shortlist.engine.some_arms import SomeArms
 from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
+from shortlist.numerics.blockwise import is_identity
 from shortlist.problem import Problem
 from shortlist.references import Work
 from shortlist.relation import Relation
@@ -45,6 +49,8 @@ class AlgorithmOnProblem:
     results: ResultModel = field(default_factory=SubGaussian)
     # What an arm's own interval is, where it is not the usual one.
     own_interval: ArmInterval | None = None
+    # The rows of the arms that are left, where others were retired; None if all are.
+    left: Integers | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
 
@@ -66,6 +72,22 @@ class AlgorithmOnProblem:
         assert self.rebind is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
         return self.rebind(replace(self.problem, noise=noise))
+
+    def on(self, problem: Problem, arms: Integers) -> AlgorithmOnProblem:
+        """The same algorithm on another problem, of whose arms only some are left."""
+        assert self.rebind is not None
+        if len(arms) == problem.arms:
+            return self.rebind(problem)
+        inner = self.rebind(problem.of_arms(arms))
+        own = is_identity(inner.engine.setup.features)
+        features = np.eye(problem.arms) if own else problem.reduced
+        engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
+        return replace(inner, problem=problem, engine=engine, left=arms)
+
+    @property
+    def arms_left(self) -> Integers:
+        """The rows of the arms that were not retired."""
+        return np.arange(self.problem.arms) if self.left is None else self.left
 
     @property
     def interval(self) -> ArmInterval:
@@ -90,7 +112,7 @@ class AlgorithmOnProblem:
         size = "" if problem.S is None else f", S = {problem.S:g}"
         unproven = self.unproven_rules + self.threshold.why_not_proven(self.setting)
         return Claim(
-            statement=statement(problem),
+            statement=statement(problem, None if self.left is None else len(self.left)),
             risk=problem.delta,
             figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
             threshold=self.threshold.name,

@@ -123,6 +123,10 @@ class AnyEngine(Protocol):
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether it can go on with what it knows when arms are retired or added."""
+
     def posterior(self) -> Posterior:
         """An empty posterior."""
 

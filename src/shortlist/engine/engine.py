@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,7 @@ class Engine:
     # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
     elimination: bool = False  # whether what an index has once bounded stays bounded
+    goes_on: ClassVar[bool] = False  # all results are processed again where arms are retired
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle takes along: not what was made of it for this process."""

@@ -164,6 +164,11 @@ class PlanEngine:
             return True
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether its strategy can go on when arms are retired or added."""
+        return self._first.goes_on
+
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
         return strategy.statistic <= self.problem.epsilon
@@ -248,9 +253,9 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not position.is_initialized[0]:
+                if not posterior.ready:
                     posterior.refresh()
-                    position.is_initialized[0] = 1
+                position.is_initialized[0] = 1
             position.next[0] += 1
             position.is_in[0] = 0
             if self.stops(strategy):

@@ -15,11 +15,11 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.plans.arm_bounds import ROUNDING
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
 
 LARGEST = 600.0  # of a level: e^−level must not underflow
@@ -56,6 +56,19 @@ def squared_threshold(level: float, growth: Any) -> Any:
     """
     level = one_sided_level(math.exp(-min(level, LARGEST)))
     return (1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth))
+
+
+def placed_rows(rows: Integers, places: Integers) -> tuple[Integers, Mask]:
+    """The arms of rows as ``places`` has them, and which of the rows are of arms that are left.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in placed_rows(np.array([0, 1, 2]), np.array([0, 2, NO_ARM]))]
+    [[0, 1], [True, False, True]]
+    """
+    there = rows[:, None] == places
+    stay = there.any(axis=1)
+    return np.argmax(there, axis=1)[stay], stay
 
 
 class FittedPlan(NamedTuple):
@@ -131,6 +144,12 @@ class Evidence(Protocol):
     def with_rows(self, arms: Integers) -> Evidence:
         """With rows for these arms too."""
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> Evidence:
+        """The same where ``places`` says which of these arms each arm of a problem is.
+
+        About pairs with an arm that was not among them nothing is known.
+        """
+
     def squared_threshold(self, here: Any, level: float) -> Any:
         """C² of some pairs: E reaches e^level where a gap is C standard errors."""
 
@@ -188,6 +207,16 @@ class PairEvidence:
         both = zip(vars(self).values(), vars(none).values(), strict=True)
         rows, *tables = both
         return PairEvidence(np.append(*rows), *(np.vstack(each) for each in tables))
+
+    def placed(self, places: Integers, problem: ReducedProblem) -> PairEvidence:
+        """The same for other arms, with rows for those that are left."""
+        rows, stay = placed_rows(self.rows, places)
+        tables = zip(
+            (self.information, self.scores, self.prior, self.largest),
+            (0.0, 0.0, 0.0, -np.inf),
+            strict=True,
+        )
+        return PairEvidence(rows, *(placed(each[stay], places, other) for each, other in tables))
 
     def squared_threshold(self, here: Any, level: float) -> Any:
         """C² of the mixture; meaningless where there is no information."""
@@ -294,6 +323,21 @@ class PredictedEvidence:
         more = np.full((len(arms), len(self.centre)), -np.inf)
         return replace(
             self, rows=np.append(self.rows, arms), largest=np.vstack([self.largest, more])
+        )
+
+    def placed(self, places: Integers, problem: ReducedProblem) -> PredictedEvidence:
+        """The same for other arms, with rows for those that are left."""
+        rows, stay = placed_rows(self.rows, places)
+        return replace(
+            self,
+            rows=rows,
+            # Of a new arm any centre will do that is known before its results.
+            centre=placed(self.centre, places, float(self.centre.mean())),
+            variance=problem.sigma**2 * problem.noise_of_arms,
+            pulls=placed(self.pulls, places, 0),
+            sums=placed(self.sums, places, 0.0),
+            log_ratio=placed(self.log_ratio, places, 0.0),
+            largest=placed(self.largest[stay], places, -np.inf),
         )
 
     @cached_property

@@ -37,7 +37,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
@@ -50,7 +50,7 @@ from shortlist.plans.evidence import (
 )
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
@@ -62,6 +62,7 @@ SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+LAST_RESORT = 0.1  # of what is left of δ, for the pairs without a named set once arms are added
 DRAWS = 1000
 PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
@@ -77,6 +78,17 @@ NAMED_SETS = StrategyThreshold(
     "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
+
+
+def unpacked(packed: bytes, count: int) -> Mask:
+    """The set of arms whose packed bits these are.
+
+    Examples
+    --------
+    >>> unpacked(np.packbits(np.array([True, False, True])).tobytes(), 3).tolist()
+    [True, False, True]
+    """
+    return np.unpackbits(np.frombuffer(packed, np.uint8), count=count).astype(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +142,22 @@ class Tables:
         fall_back = self.fall_back.with_rows(more)
         return replace(self, rows=np.append(self.rows, more), fall_back=fall_back, namings=namings)
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> Tables:
+        """The same where ``places`` says which of these arms each is; sets with others are gone."""
+        count = self.fall_back.information.shape[1]
+        gone = np.setdiff1d(np.arange(count), places)
+        namings = []
+        for each in self.namings:
+            sets = [(unpacked(key, count), risk) for key, risk in each.risks.items()]
+            risks = {
+                np.packbits(placed(one, places, False)).tobytes(): risk
+                for one, risk in sets
+                if not one[gone].any()
+            }
+            namings.append(Naming(each.evidence.placed(places, problem), risks))
+        fall_back = self.fall_back.placed(places, problem)
+        return Tables(fall_back.rows, fall_back, self.level, tuple(namings))
+
     def of(self, inside: Mask) -> Integers:
         """The rows of the arms inside, in the order of the arms."""
         place = np.full(len(inside), -1)
@@ -164,6 +192,8 @@ class GuessAndVerify(Strategy):
         The shares of δ for each time that sets are named. What they leave is the fall-back's.
     """
 
+    goes_on = True
+
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
         arms = len(problem.features)
         left = 1.0 - sum(shares)
@@ -193,6 +223,7 @@ class GuessAndVerify(Strategy):
         self._guess: Fit | None = None
         self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
+        self._guides = False  # whether the results of the plan are to guide only
 
     def means(self, problem: ReducedProblem) -> Means:
         """How results become means."""
@@ -218,12 +249,19 @@ class GuessAndVerify(Strategy):
 
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
+        tables, arms = self._tables, self._arms
+        if not self._guides:
+            new = self._means.fit(results)
+            tables = tables.after(FittedPlan(results, new, self._guess), self._problem)
+            arms = arms.after(new.means, new.own_variances)
+        self._plan_anew(tables, arms, self._results + results, seed)
+
+    def _plan_anew(
+        self, tables: Tables, arms: ArmEvidence, total: PlanResults, seed: int
+    ) -> None:
+        """Guess by all results, see what has passed, name sets if they are likely, and plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
-        total = self._results + results
         made = int(total.pulls.sum())
-        new = self._means.fit(results)
-        tables = self._tables.after(FittedPlan(results, new, self._guess), problem)
-        arms = self._arms.after(new.means, new.own_variances)
         whole = self._means.fit(total)
         guess = self.guess(total, whole)
         tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
@@ -236,10 +274,60 @@ class GuessAndVerify(Strategy):
             rng = np.random.default_rng([seed, made])
             tables = self._name(tables, guess, inside, pairs, rng)
             plan, weights = self._next_plan(tables, guess, inside, pairs, float(made))
-        self._tables, self._results = tables, total
+        self._tables, self._results, self._guides = tables, total, False
         self._whole, self._guess = whole, guess
         self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
         self.b, self.c, self.threshold, self.statistic = at
+
+    # Other arms
+
+    def go_on(
+        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> None:
+        """Take over the evidence on pairs that are left, if it proves anything, and plan anew."""
+        assert isinstance(before, GuessAndVerify)
+        tables = self._tables
+        if proves:
+            tables, self._shares = before._tables.placed(places, self._problem), before._shares
+            self.inside = placed(before.inside, places, False)
+            if (places == NO_ARM).any():
+                tables = self._with_last_resort(tables)
+        arms = before._arms.placed(places, self._arms)
+        total = (before._results + results).placed(places)
+        lacking = self.lacking(total)
+        if not lacking.any():
+            self._plan_anew(tables, arms, total, seed)
+            return
+        self._tables, self._arms, self._results, self._guides = tables, arms, total, True
+        self.plan, self._weights = lacking, np.zeros(len(lacking))
+        held = int(self.inside.sum()) == self._problem.m
+        averages = total.sums / np.maximum(total.pulls, 1)
+        self.inside = self.inside if held else best_of(averages, self._problem.m)
+        self.b, self.c = int(np.argmax(self.inside)), int(np.argmin(self.inside))
+
+    def lacking(self, total: PlanResults) -> Integers:
+        """The plan that is needed before anything can be guessed; zeros if none."""
+        return self._means.lacking(total)
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether sets may still be named."""
+        return len(self._tables.namings) < len(self._shares)
+
+    def _with_last_resort(self, tables: Tables) -> Tables:
+        """With a fall-back that begins now, for arms that were added; later namings pay for it.
+
+        The last one was for the arms before, and ends. The best m may be others whenever arms are
+        added, so that all pairs are counted.
+        """
+        named = len(tables.namings)
+        left = sum(self._shares[named:])
+        shares = [(1.0 - LAST_RESORT) * share for share in self._shares[named:]]
+        self._shares = (*self._shares[:named], *shares)
+        arms = len(self._problem.features)
+        each = LAST_RESORT * left * self._problem.delta / (arms * (arms - 1) / 2)
+        nothing = PairEvidence.none(tables.rows, np.zeros((len(tables.rows), arms)))
+        return replace(tables, fall_back=nothing, level=-math.log(each))
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
         """The m arms of largest mean, or those named before if these seem to be verified sooner.
@@ -333,7 +421,7 @@ class GuessAndVerify(Strategy):
             if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
                 return tables
         arms = np.flatnonzero(
-            np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
+            np.any([unpacked(each, len(inside)) for each in risks], axis=0)
         )
         tables = tables.with_rows(arms)
         named = Naming(self.evidence(tables, guess, inside, risks[key]), risks)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -57,7 +57,7 @@ from shortlist.plans.means import (
 )
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, best_of
+from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.problem import Problem
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
@@ -239,6 +239,23 @@ class GuidedStrategy(GuessAndVerify):
         self._named_at = made
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
         self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, float(made))
+
+    def go_on(
+        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> None:
+        """Take over the evidence on pairs that are left, if it proves anything, and plan anew."""
+        assert isinstance(before, GuidedStrategy)
+        self._asks_model = before._asks_model
+        self._named_at = before._named_at if proves else int(before._results.pulls.sum())
+        super().go_on(before, places, results, seed, proves=proves)
+
+    def lacking(self, total: PlanResults) -> Integers:
+        """One pull of each arm without a result, where the features do not tell of it."""
+        lacking = super().lacking(total)
+        if self._model is not None or not self._asks_model:
+            return lacking
+        spans = np.linalg.matrix_rank(self._bare[total.pulls > 0]) == self._bare.shape[1]
+        return lacking * (not spans)
 
     def guess(self, results: PlanResults, whole: Fit) -> Fit:
         """What the model makes of all results."""
@@ -531,4 +548,4 @@ class Guided(Algorithm):
             uses_noise=True,
             relation=partial(Unrelated, guide=self.guide),
         )
-        return planned.bind(problem, threshold)
+        return replace(planned.bind(problem, threshold), rebind=self.bind)

@@ -139,6 +139,12 @@ class LinearMeans:
             means = means + fitted(white, (sums - pulls * means) / self.noise)
         return LinearFit(means, white)
 
+    def lacking(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        first = self.first()[0]
+        spans = np.linalg.matrix_rank(self.basis[results.pulls > 0]) == self.basis.shape[1]
+        return np.zeros_like(first) if spans else first
+
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
@@ -183,6 +189,10 @@ class OwnMeans:
         pulled = pulls > 0
         own[pulled] = self.noise[pulled] / pulls[pulled]
         return OwnFit(np.where(pulled, sums / np.maximum(pulls, 1), 0.0), own)
+
+    def lacking(self, results: PlanResults) -> Integers:
+        """One pull of each arm that has no result."""
+        return (results.pulls == 0).astype(np.int64)
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals

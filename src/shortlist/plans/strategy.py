@@ -74,6 +74,8 @@ class Strategy(ABC):
         Whether the stop compares the arms' own intervals, not differences of two means.
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
+    goes_on : bool
+        Whether it can go on with what it knows when arms are retired or added.
     """
 
     plan: Integers
@@ -84,6 +86,7 @@ class Strategy(ABC):
     statistic: float = math.inf
     alone: bool = False
     keeps_values: bool = False
+    goes_on: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -114,6 +117,22 @@ class Strategy(ABC):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
+
+    def go_on(
+        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> None:
+        """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
+
+        ``places`` says which of the arms before each arm is, ``NO_ARM`` for one that was added.
+        ``results`` are those of the plan that ends here: they guide, and prove nothing. Where it
+        no longer ``proves``, nor does anything before.
+        """
+        raise NotImplementedError
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether some of δ is left for answers with arms that are added."""
+        return self.goes_on
 
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""

@@ -117,6 +117,8 @@ def arm_table(
         means, lower, upper = map(bound.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower
+        # A retired arm is not estimated.
+        means, lower, upper = (np.where(np.isinf(means), np.nan, e) for e in (means, lower, upper))
         inside = now.inside.copy()
     return pd.DataFrame(
         {

@@ -22,6 +22,7 @@ from shortlist.study.insight.linearity_words import (
     untested,
 )
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
+from shortlist.study.retiring import retired_words
 from shortlist.study.verification import price_of_proof
 from shortlist.study.view import View
 
@@ -129,7 +130,10 @@ def conditions(study: View) -> list[Condition]:
     course = Course(
         out_of_order=out_of_order(study),
         unasked=sum(trial.cause.origin == "unasked" for trial in taken),
-        open_at_verification=len(study.open_at_verification),
+        open_at_changes=len(study.open_at_changes),
+        retired=_retired(study, whatever_the_results=True),
+        retired_anew=_retired(study, whatever_the_results=False),
+        added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
         corrected=sum(bool(trial.corrections) for trial in taken),
@@ -138,6 +142,12 @@ def conditions(study: View) -> list[Condition]:
         failures=FAILURES_IN_A_ROW,
     )
     return guarantee.conditions_of(course)
+
+
+def _retired(study: View, *, whatever_the_results: bool) -> str:
+    """Which arms were retired in this way, and why; empty if none was."""
+    found = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
+    return retired_words(found)
 
 
 def ending(study: View) -> str:

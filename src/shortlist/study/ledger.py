@@ -6,37 +6,48 @@ import hashlib
 import json
 import numbers
 import struct
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, Steps
+from shortlist.engine.follow import ADD, DECIDE, REOPEN, RETIRE, RETIRE_ANEW, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study.model import Addition
 from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
 
-Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
+Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying", "retired", "added"]
 OPENED = ROW.index("opened")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
 ONE_CHANGE = struct.Struct("<4qd")
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
+RETIRED, ADDED = 9, 10
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
-KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING)
+KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING, RETIRED, ADDED)
 EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
 # Events after which a study goes on, as steps of the model.
 RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
+
+
+class Marker(NamedTuple):
+    """A step of the model that is no result, and the arm that it is about."""
+
+    kind: int
+    arm: int = 0
+
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
@@ -76,6 +87,57 @@ class Source(NamedTuple):
         return self.mark.rpartition("-")[0]
 
 
+class Retirement(NamedTuple):
+    """An arm that was retired.
+
+    Attributes
+    ----------
+    arm : int
+        Its row.
+    name, reason : str
+        What it is called, and why it was retired.
+    whatever_the_results : bool
+        Whether it would have been retired whatever the results.
+    from_start : bool
+        Whether all results are processed as if it had never been there.
+    change : int
+        The change of the study by which it was retired.
+    """
+
+    arm: int
+    name: str
+    reason: str
+    whatever_the_results: bool
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if the arm had never been there."""
+        kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
+        return None if self.from_start else Marker(kind, self.arm)
+
+
+class Added(NamedTuple):
+    """Arms that were added: their names, their features, and whether before any result."""
+
+    names: tuple[str, ...]
+    rows: list[list[float]] | None
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if there was no result before it."""
+        return None if self.from_start else Marker(ADD)
+
+    @property
+    def addition(self) -> Addition:
+        """The arms as a model takes them."""
+        rows = None if self.rows is None else np.array(self.rows, np.float64)
+        return Addition(tuple(self.names), rows)
+
+
 class Ledger:
     """All trials of a study, every change to them counted.
 
@@ -88,7 +150,7 @@ class Ledger:
     """
 
     def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
-        self._names, self._seed = names, seed
+        self._first_names, self.names, self._seed = names, names, seed
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
@@ -103,7 +165,10 @@ class Ledger:
         self._first_carrying: Event | None = None
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
-        self._resumed: list[tuple[int, int]] = []  # changes that go on after a stop, and how
+        self._resumed: list[tuple[int, Marker]] = []  # changes after which it goes on, and how
+        self.retired: dict[int, Retirement] = {}  # by arm
+        self.added: list[Added] = []
+        self.additions: list[Addition] = []  # those of them that come after results
         self._one_step = Steps.empty(1)
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
@@ -124,10 +189,20 @@ class Ledger:
         read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
 
-    def open_at_verification(self) -> list[Trial]:
-        """The trials that were open when the verification began, and were told later."""
-        began = next((each.change for each in self.events if each.kind == "verifying"), NEVER)
-        return [t for t in self.taken if t.opened < began < (t.closed or 0)]
+    def open_at_changes(self) -> list[Trial]:
+        """The trials that were told after a change from which on evidence counts, and open at it.
+
+        That is where a verification began, where arms were added, and where one was retired
+        because of results.
+        """
+        arms = [each.change for each in (*self.retired.values(), *self.added) if _is_anew(each)]
+        began = [each.change for each in self.events if each.kind == "verifying"]
+        ends = sorted(arms + began)
+        return [
+            trial
+            for trial in (self.taken if ends else [])
+            if bisect_left(ends, trial.closed or 0) > bisect_left(ends, trial.opened)
+        ]
 
     @property
     def fingerprint(self) -> str:
@@ -159,7 +234,7 @@ class Ledger:
         trial = Trial(
             number,
             arm,
-            self._names[arm],
+            self.names[arm],
             seeds[number - first],
             asked_at=at,
             expires_at=expires,
@@ -290,8 +365,61 @@ class Ledger:
     def resume(self, how: Kind, at: float, worker: str) -> None:
         """Count that the stop was taken back, or that the answer is verified from now on."""
         self._log(how, NO_ARM, at, worker)
-        self._resumed.append((self.changes, RESUMES[how]))
+        self._resumed.append((self.changes, Marker(RESUMES[how])))
         self.has_news = True
+
+    def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
+        """Keep that an arm was retired; returns that with the change it was."""
+        words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
+        event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
+        self._follow_arms(event)
+        self._without_second(event)
+        self._end_failures()
+        return self.retired[retirement.arm]
+
+    def add(self, added: Added, at: float, worker: str) -> None:
+        """Keep that arms were added."""
+        words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
+        self._follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+
+    def _follow_arms(self, event: Event) -> None:
+        """Enter arms that were retired or added by an event; others change nothing here."""
+        kinds: dict[str, type[Retirement | Added]] = {"retired": Retirement, "added": Added}
+        if event.kind not in kinds:
+            return
+        if event.reason is None or event.value != _digest(event.reason):
+            raise DamagedStorage(
+                f"change {event.change}, by which arms were {event.kind}, was altered; restore it "
+                "from a copy."
+            )
+        found: Any = kinds[event.kind](**json.loads(event.reason), change=event.change)
+        if event.kind == "retired":
+            self.retired[found.arm] = found
+        else:
+            found = found._replace(names=tuple(found.names))
+            self.added.append(found)
+            self.names += found.names
+        if found.marker is None:
+            self.is_rewritten = True
+        else:
+            self._resumed.append((event.change, found.marker))
+            self.additions += [found.addition] if event.kind == "added" else []
+        self.has_news = True
+
+    def _without_second(self, event: Event) -> None:
+        """Ask no more for an arm that was retired as the second of a round."""
+        if event.kind != "retired":
+            return
+        arms = self.retired
+        stay = [each for each in self.seconds if each.second not in arms]
+        self._moves += [(event.change, -1)] * (len(self.seconds) - len(stay))
+        self.seconds[:] = stay
+
+    def _end_failures(self) -> None:
+        """An arm that is retired is not set aside."""
+        for arm in self.retired:
+            self._failing.pop(arm, None)
+            self.set_aside.pop(arm, None)
 
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
@@ -316,22 +444,25 @@ class Ledger:
         try:
             for event in events:
                 self._follow_carrying(event)
-            touched = self._enter_rows(rows)
+                self._follow_arms(event)
+            touched = self._enter_rows(rows, events)
             records = self._records(before, changes, touched, events)
             self._recount(touched, before)
+            self._end_failures()
             for event in events:
                 if event.kind == "corrected":
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
         self._resumed += [
-            (each.change, RESUMES[each.kind]) for each in events if each.kind in RESUMES
+            (each.change, Marker(RESUMES[each.kind])) for each in events if each.kind in RESUMES
         ]
         self.events += events
         self._hash.update(records)
         self.has_news = True
 
-    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+    def _enter_rows(self, rows: Sequence[Row], events: Sequence[Event]) -> list[Trial]:
+        to_come = [event for event in events if event.kind == "retired"]
         seeds: list[int] = []
         opened = [row[OPENED] for row in rows if row[0] >= len(self.trials)]
         for seed, changes in groupby(opened, self._seed_at):
@@ -339,21 +470,25 @@ class Ledger:
         known, touched = len(self.trials), []
         for row in rows:
             number, arm = row[0], row[1]
-            if number > len(self.trials) or not 0 <= arm < len(self._names):
+            if number > len(self.trials) or not 0 <= arm < len(self.names):
                 raise DamagedStorage(
                     f"trial {number} (arm {arm}) is out of sequence, or its arm does not exist."
                 )
             new = number == len(self.trials)
+            while new and to_come and to_come[0].change < row[OPENED]:
+                self._without_second(to_come.pop(0))
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
             rest = *row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
-            trial = Trial(number, arm, self._names[arm], seed, *rest)
-            _check_state(trial, len(self._names))
+            trial = Trial(number, arm, self.names[arm], seed, *rest)
+            _check_state(trial, len(self.names))
             if new:
                 self._enter(trial)
             else:
                 self._put(trial)
             touched.append(trial)
+        for event in to_come:
+            self._without_second(event)
         return touched
 
     def _recount(self, touched: list[Trial], before: int) -> None:
@@ -400,7 +535,7 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | int]] = []
+        due: list[tuple[int, Trial | Marker]] = []
         turn = 0  # the change by which all in turn so far were closed
         for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
@@ -419,8 +554,8 @@ class Ledger:
         if self._moves:
             held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
-            if isinstance(step, int):
-                kinds[place], arms[place], values[place] = step, 0, 0.0
+            if isinstance(step, Marker):
+                kinds[place], arms[place], values[place] = *step, 0.0
                 continue
             del self.unsettled[step.number]
             if step.state == "told":
@@ -433,7 +568,7 @@ class Ledger:
         self._moves, self._resumed, self.has_news = [], [], False
         return steps
 
-    def _held(self, due: list[tuple[int, Trial | int]]) -> NDArray[np.bool_]:
+    def _held(self, due: list[tuple[int, Trial | Marker]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -443,7 +578,7 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._names, self._seed)
+        again = Ledger(self._first_names, self._seed)
         again.take_over([trial.row for trial in self.trials], self.events, self.changes)
         return again.settle()
 
@@ -493,6 +628,17 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
+
+
+def _digest(words: str) -> float:
+    """A digest of a text as a number that is exact."""
+    return float(int.from_bytes(hashlib.blake2b(words.encode(), digest_size=6).digest(), "big"))
+
+
+def _is_anew(change: Retirement | Added) -> bool:
+    """Whether evidence counts only from a change of the arms on."""
+    marker = change.marker
+    return marker is not None and marker.kind != RETIRE
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -32,6 +32,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
+from shortlist.features import features_and_names
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
@@ -50,7 +51,7 @@ from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
-from shortlist.study.ledger import Source, checked_key
+from shortlist.study.ledger import Retirement, Source, checked_key
 from shortlist.study.log import IfTold, Log, Told, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
@@ -837,6 +838,119 @@ class Study(View):
         if why := cannot_verify(self):
             raise InvalidInput(why)
         self._log.resume("verifying")
+
+    def retire(
+        self, arm: int | str, *, reason: str, whatever_the_results: bool = False
+    ) -> Retirement:
+        """Never ask for an arm again; the answer is then about the others.
+
+        Its open trials are cancelled. The guarantee names it, with the reason. Retiring it again
+        changes nothing, and it cannot be undone.
+
+        Parameters
+        ----------
+        arm : int or str
+            The arm.
+        reason : str
+            Why, for the record: "out of stock".
+        whatever_the_results : bool
+            Whether this arm, and no other in its place, would have been retired had all results
+            been different. Then what was proven of the others stays. An arm that was examined
+            because it looked good, and retired for what was found, is no such case. By default
+            the results so far only guide from now on, and later ones prove the answer, with a δ of
+            its own, as after ``verify``.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak", "yew"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.retire("oak", reason="out of stock", whatever_the_results=True)
+        >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
+        ('elm',)
+        >>> study.shortlist.guarantee.claim.statement[:41]
+        'among the 3 arms that were not retired, n'
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(
+                f"retiring an arm needs a reason (a non-empty text), got {reason!r}: nothing was "
+                "changed. It is named in the guarantee."
+            )
+        if not isinstance(whatever_the_results, bool):
+            raise InvalidInput(
+                f"whatever_the_results must be True or False, got {whatever_the_results!r}."
+            )
+        row = self.problem.index(arm)
+        found = self._log.retire(row, storable(reason), whatever_the_results=whatever_the_results)
+        self._warn()
+        return found
+
+    def add(
+        self,
+        features: ArrayLike | pd.DataFrame | None = None,
+        *,
+        arms: Sequence[Any] | None = None,
+    ) -> None:
+        """Add arms to a study that runs; which ones may depend on the results.
+
+        They come after the arms that it has. Evidence on pairs with them counts from now on, so
+        that nothing is paid for them in δ, but a tenth of what is left for later guesses
+        (``docs/proofs.md``). Guess-and-verify can do that, which is the default; with other
+        algorithms arms can be added before the first trial.
+
+        Parameters
+        ----------
+        features : array or DataFrame, optional
+            A row for each new arm, with the columns of the others; for a study with features.
+        arms : sequence, optional
+            Their names; a DataFrame's index names them too.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+        >>> study.run(lambda trial: [0.1, 0.5, 0.4][trial.arm], progress=False).names
+        ('elm',)
+        >>> study.add(arms=["yew", "fir"])
+        >>> study.run(lambda trial: [0.1, 0.5, 0.4, 0.9, 0.2][trial.arm], progress=False).names
+        ('yew',)
+        """
+        names, rows = self._new_arms(features, arms)
+        self._log.add(names, rows)
+
+    def _new_arms(
+        self, features: Any, arms: Sequence[Any] | None
+    ) -> tuple[tuple[str, ...], list[list[float]] | None]:
+        """The names and features of arms to be added, checked."""
+        problem, classical = self.problem, self._log.is_classical
+        if not problem.noise.fits_more_arms:
+            raise InvalidInput(
+                "every arm of this study has a σ of its own, and none is known of new arms: nothing "
+                "was changed. Begin another study with all arms, and give it these results: "
+                "new_study.carry_over(study)."
+            )
+        if (features is None) != classical:
+            wanted = "the study has no features: give arms=[names] alone"
+            if not classical:
+                wanted = f"the study has features: give a row of {problem.dimension} for each new arm"
+            raise InvalidInput(f"{wanted}. Nothing was changed.")
+        if features is not None and arms is None and not hasattr(features, "index"):
+            raise InvalidInput(
+                "the new arms have no names: give them by arms=[…], or as the index of a DataFrame. "
+                "Nothing was changed."
+            )
+        rows, names, columns = features_and_names(features, arms, least=1)
+        if features is None:
+            return names, None
+        if rows.shape[1] != problem.dimension:
+            raise InvalidInput(
+                f"the arms of this study have {problem.dimension} features, and the new ones "
+                f"{rows.shape[1]}: nothing was changed. Give the same columns."
+            )
+        if columns is not None and problem.columns is not None and columns != problem.columns:
+            other = next(c for c in zip(columns, problem.columns, strict=True) if c[0] != c[1])
+            raise InvalidInput(
+                f"the new arms have the column {other[0]!r} where the study has {other[1]!r}: nothing "
+                "was changed. Give the same columns in the same order."
+            )
+        return names, rows.tolist()
 
     def run(
         self,
