@@ -426,7 +426,10 @@ def conditions_of(course: Course) -> list[Condition]:
         "its value.",
         ("Unrequested data", course.unasked): "Results told without having been asked for: "
         f"{course.unasked:,}. Whether and when they were told did not depend on their values.",
-        ("Open trials", course.open_at_changes): "Open when a verification began, or when arms were "
+        (
+            "Open trials",
+            course.open_at_changes,
+        ): "Open when a verification began, or when arms were "
         f"added or retired because of results, and told later: {course.open_at_changes:,}. When "
         "that was did not depend on their results.",
         ("Retired", course.retired): f"Retired, and no part of what is claimed: {course.retired}. "
@@ -437,7 +440,7 @@ def conditions_of(course: Course) -> list[Condition]:
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "
-        f"{course.carried:,}, all that it had, each arm's in the order in which they came. It is "
+        f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it."
         f"{course.sources}",
         ("Corrections", course.corrected): "Results corrected after they had been told: "

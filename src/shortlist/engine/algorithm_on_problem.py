@@ -69,9 +69,9 @@ class AlgorithmOnProblem:
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
-        assert self.rebind is not None
-        noise = self.problem.noise.estimated(replicates, self.problem.delta)
-        return self.rebind(replace(self.problem, noise=noise))
+        problem, arms = self.problem, self.arms_left
+        noise = problem.noise.estimated(replicates, problem.delta)
+        return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
 
     def on(self, problem: Problem, arms: Integers) -> AlgorithmOnProblem:
         """The same algorithm on another problem, of whose arms only some are left."""

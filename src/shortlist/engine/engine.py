@@ -112,6 +112,10 @@ class Engine:
         """Whether every rule is machine code; one that is not takes the loop with it."""
         return all(rule.is_compiled for rule in self.rules.values())
 
+    def go_on(self, before: Round, places: Integers, seed: int, *, proves: bool) -> Round:
+        """Not offered: all results are processed again."""
+        raise NotImplementedError
+
     def posterior(self) -> Posterior:
         """An empty posterior."""
         return Posterior(

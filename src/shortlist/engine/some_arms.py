@@ -138,11 +138,6 @@ class SomeRound:
         """The strategy of an algorithm that makes plans, for the arms that are left."""
         return self.inner.strategy
 
-    @property
-    def results(self) -> Any:
-        """Those of its plan so far, of the arms that are left."""
-        return self.inner.results
-
     def decision(self, *, stop: bool) -> Decision:
         """What was decided."""
         return self.renamed(self.inner.decision(stop=stop))
@@ -186,8 +181,8 @@ class SomeArms:
     def setup(self) -> Setup:
         """What the engine was made for, with the rows that arms have among all."""
         setup = self.inner.setup
-        given = self._features, self._noise, self.arms[setup.initial]
-        return replace(setup, **dict(zip(("features", "noise", "initial"), given, strict=True)))
+        initial = self.arms[setup.initial]
+        return replace(setup, features=self._features, noise=self._noise, initial=initial)
 
     @property
     def benefits_from_threads(self) -> bool:
@@ -198,6 +193,11 @@ class SomeArms:
     def goes_on(self) -> bool:
         """Whether it can go on with what it knows when arms are retired or added."""
         return self.inner.goes_on
+
+    def go_on(self, before: Any, places: Integers, seed: int, *, proves: bool) -> SomeRound:
+        """The round that follows one for other arms."""
+        past = before.inner if isinstance(before, SomeRound) else before
+        return self._round(self.inner.go_on(past, places, seed, proves=proves))
 
     def posterior(self) -> SomePosterior:
         """An empty posterior."""

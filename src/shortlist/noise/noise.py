@@ -157,6 +157,10 @@ class Noise(ABC):
         """The same noise where only these arms are left."""
         return self
 
+    def among(self, arms: Integers, count: int) -> Noise:
+        """The same noise where these arms are some of ``count``: of the others nothing is known."""
+        return self
+
     @property
     def fits_more_arms(self) -> bool:
         """Whether it says what the noise of other arms is."""

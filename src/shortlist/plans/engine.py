@@ -169,6 +169,14 @@ class PlanEngine:
         """Whether its strategy can go on when arms are retired or added."""
         return self._first.goes_on
 
+    def go_on(
+        self, before: PlanProgress, places: Integers, seed: int, *, proves: bool
+    ) -> PlanProgress:
+        """What the strategy takes over from one for other arms."""
+        now, known = self.round(), (before.strategy, places, before.results, seed)
+        now.results = now.strategy.go_on(*known, proves=proves)
+        return now
+
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
         return strategy.statistic <= self.problem.epsilon

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.arm_bounds import ROUNDING
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit

@@ -33,7 +33,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -224,6 +224,9 @@ class GuessAndVerify(Strategy):
         self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
         self._guides = False  # whether the results of the plan are to guide only
+        # A strategy for fewer arms that completes its plan before this one goes on, and which of
+        # its arms each is.
+        self._before: tuple[Self, Integers] | None = None
 
     def means(self, problem: ReducedProblem) -> Means:
         """How results become means."""
@@ -249,6 +252,11 @@ class GuessAndVerify(Strategy):
 
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
+        if self._before is not None:
+            before, places = self._before[0].copy(), self._before[1]
+            before.decide(results.placed(np.flatnonzero(places != NO_ARM)), seed)
+            self._take_over(before, places, None, seed, proves=True)
+            return
         tables, arms = self._tables, self._arms
         if not self._guides:
             new = self._means.fit(results)
@@ -256,9 +264,7 @@ class GuessAndVerify(Strategy):
             arms = arms.after(new.means, new.own_variances)
         self._plan_anew(tables, arms, self._results + results, seed)
 
-    def _plan_anew(
-        self, tables: Tables, arms: ArmEvidence, total: PlanResults, seed: int
-    ) -> None:
+    def _plan_anew(self, tables: Tables, arms: ArmEvidence, total: PlanResults, seed: int) -> None:
         """Guess by all results, see what has passed, name sets if they are likely, and plan."""
         problem, plan, weights = self._problem, self.plan, self._weights
         made = int(total.pulls.sum())
@@ -282,23 +288,64 @@ class GuessAndVerify(Strategy):
     # Other arms
 
     def go_on(
-        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
+        """Take over the evidence on pairs that are left, if it proves anything, and plan anew.
+
+        Where arms are added the plan is completed first: whether its results count must not depend
+        on them.
+        """
+        if (places == NO_ARM).any() and results.pulls.any():
+            self._before = before, places
+            self.plan, self.inside = (
+                placed(before.plan, places, 0),
+                placed(before.inside, places, False),
+            )
+            self.b, self.c = (
+                int(np.flatnonzero(places == each)[0]) for each in (before.b, before.c)
+            )
+            self._results, self._guides = before._results.placed(places), True
+            self._arms = before._arms.placed(places, self._arms)
+            return results.placed(places)
+        if before._before is not None:  # its plan ends here too
+            first, then = before._before
+            within = results.placed(np.flatnonzero(then != NO_ARM))
+            before = before.copy()
+            before._take_over(first, then, within, seed, proves=True)
+            results = PlanResults.none(len(before.plan))
+        self._take_over(before, places, results, seed, proves=proves)
+        return self.no_results()
+
+    def _take_over(
+        self,
+        before: Self,
+        places: Integers,
+        results: PlanResults | None,
+        seed: int,
+        *,
+        proves: bool,
     ) -> None:
-        """Take over the evidence on pairs that are left, if it proves anything, and plan anew."""
-        assert isinstance(before, GuessAndVerify)
-        tables = self._tables
+        """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
+        now = self.copy()
+        now._before, tables = None, now._tables
         if proves:
-            tables, self._shares = before._tables.placed(places, self._problem), before._shares
-            self.inside = placed(before.inside, places, False)
+            tables, now._shares = before._tables.placed(places, now._problem), before._shares
+            now.inside = placed(before.inside, places, False)
             if (places == NO_ARM).any():
-                tables = self._with_last_resort(tables)
-        arms = before._arms.placed(places, self._arms)
-        total = (before._results + results).placed(places)
+                tables = now._with_last_resort(tables)
+        arms = before._arms.placed(places, now._arms)
+        total = before._results if results is None else before._results + results
+        now._plan_first(tables, arms, total.placed(places), seed)
+        vars(self).update(vars(now))
+
+    def _plan_first(self, tables: Tables, arms: ArmEvidence, total: PlanResults, seed: int) -> None:
+        """Plan anew; first for arms of which nothing is known."""
         lacking = self.lacking(total)
         if not lacking.any():
             self._plan_anew(tables, arms, total, seed)
             return
         self._tables, self._arms, self._results, self._guides = tables, arms, total, True
+        self._whole = self._guess = None
         self.plan, self._weights = lacking, np.zeros(len(lacking))
         held = int(self.inside.sum()) == self._problem.m
         averages = total.sums / np.maximum(total.pulls, 1)
@@ -312,6 +359,8 @@ class GuessAndVerify(Strategy):
     @property
     def takes_arms(self) -> bool:
         """Whether sets may still be named."""
+        if self._before is not None:
+            return self._before[0].takes_arms
         return len(self._tables.namings) < len(self._shares)
 
     def _with_last_resort(self, tables: Tables) -> Tables:
@@ -420,9 +469,7 @@ class GuessAndVerify(Strategy):
             again = self._needs(pairs, squared_threshold(-math.log(risks[key]), 1.0 / PRIOR))
             if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
                 return tables
-        arms = np.flatnonzero(
-            np.any([unpacked(each, len(inside)) for each in risks], axis=0)
-        )
+        arms = np.flatnonzero(np.any([unpacked(each, len(inside)) for each in risks], axis=0))
         tables = tables.with_rows(arms)
         named = Naming(self.evidence(tables, guess, inside, risks[key]), risks)
         return replace(tables, namings=(*tables.namings, named))
@@ -479,9 +526,10 @@ class GuessAndVerify(Strategy):
         alone may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
         infinite.
         """
-        assert self._whole is not None
+        width = np.full(len(self.inside), np.inf)
+        if self._whole is None:  # arms that were added have no result yet
+            return np.zeros(len(width)), -width, width
         gap = self._whole.means - self._whole.means[j]
-        width = np.full(len(gap), np.inf)
         tables, rows = self._tables, self._tables.rows
         if j in rows:  # as b: scores are for μ_j − μ_i
             sign, here, all_arms = -1.0, np.flatnonzero(rows == j)[0], np.arange(len(gap))
@@ -506,6 +554,11 @@ class GuessAndVerify(Strategy):
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""
+        if self._guides:  # −∞ is the mean of an arm that was added and has no result
+            pulls, sums = self._results.pulls, self._results.sums
+            averages = np.where(pulls > 0, sums / np.maximum(pulls, 1), -np.inf)
+            own = np.where(pulls > 0, self._problem.noise_of_arms / np.maximum(pulls, 1), 0.0)
+            return averages, own
         alike = (self._problem.noise_of_arms == 1.0).all()
         if self._whole is None or alike or isinstance(self._means, OwnMeans):
             return means, variances

@@ -57,7 +57,7 @@ from shortlist.plans.means import (
 )
 from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
+from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import StrategyThreshold
@@ -240,14 +240,19 @@ class GuidedStrategy(GuessAndVerify):
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
         self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, float(made))
 
-    def go_on(
-        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    def _take_over(
+        self,
+        before: Self,
+        places: Integers,
+        results: PlanResults | None,
+        seed: int,
+        *,
+        proves: bool,
     ) -> None:
-        """Take over the evidence on pairs that are left, if it proves anything, and plan anew."""
-        assert isinstance(before, GuidedStrategy)
+        """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
         self._asks_model = before._asks_model
         self._named_at = before._named_at if proves else int(before._results.pulls.sum())
-        super().go_on(before, places, results, seed, proves=proves)
+        super()._take_over(before, places, results, seed, proves=proves)
 
     def lacking(self, total: PlanResults) -> Integers:
         """One pull of each arm without a result, where the features do not tell of it."""
@@ -332,7 +337,7 @@ class GuidedStrategy(GuessAndVerify):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """The arms' own averages; for an arm without a result, what the model says."""
         if self._whole is None or self._guess is None:
-            return means, variances
+            return super().estimates(means, variances)
         seen = np.isfinite(self._whole.own_variances)
         return (
             np.where(seen, self._whole.means, self._guess.means),

@@ -110,8 +110,21 @@ class PlanResults(Record):
         return PlanResults(self.pulls - other.pulls, self.sums - other.sums)
 
     def placed(self, places: Integers) -> PlanResults:
-        """Their numbers and sums where ``places`` says which of these arms each arm is."""
-        return PlanResults(placed(self.pulls, places, 0), placed(self.sums, places, 0.0))
+        """The same where ``places`` says which of these arms each arm is; others are left out."""
+        there = self.arms[: self.count[0], None] == places
+        stay = there.any(axis=1)
+        single = np.flatnonzero(stay), np.flatnonzero(~stay)
+        order = np.concatenate([*single, np.arange(self.count[0], len(self.arms))])
+        arms = self.arms[order]
+        arms[: len(single[0])] = np.argmax(there[stay], axis=1)
+        return PlanResults(
+            placed(self.pulls, places, 0),
+            placed(self.sums, places, 0.0),
+            arms,
+            self.blocks[order],
+            self.values[order],
+            np.array([len(single[0])]),
+        )
 
     def copy(self) -> PlanResults:
         """An independent copy."""

@@ -119,13 +119,23 @@ class Strategy(ABC):
         return means, variances
 
     def go_on(
-        self, before: Strategy, places: Integers, results: PlanResults, seed: int, *, proves: bool
-    ) -> None:
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
         """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
 
-        ``places`` says which of the arms before each arm is, ``NO_ARM`` for one that was added.
-        ``results`` are those of the plan that ends here: they guide, and prove nothing. Where it
-        no longer ``proves``, nor does anything before.
+        Parameters
+        ----------
+        before : Strategy
+            It is left as it is.
+        places : array of int
+            Which of the arms before each arm is, ``NO_ARM`` for one that was added.
+        results : PlanResults
+            Those of its plan so far. Returned are those of the plan at hand: these, if the same
+            plan goes on.
+        seed : int
+            The study's.
+        proves : bool
+            Whether what came before may prove an answer; else it guides.
         """
         raise NotImplementedError
 

@@ -21,8 +21,8 @@ from shortlist.study.insight.linearity_words import (
     rejected,
     untested,
 )
-from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.retiring import retired_words
+from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import price_of_proof
 from shortlist.study.view import View
 
@@ -166,6 +166,20 @@ def ending(study: View) -> str:
         how = f"stopped after {count(study.answered_at, 'evaluation')}."
     before = [source.words for source in study.sources]
     return " ".join([*before, f"The study {study.name!r} ({study.bound.name}) {how}"])
+
+
+def left_out(results: int, names: Sequence[str]) -> str:
+    """That results of arms which a study does not have were not carried over to it, in words.
+
+    Examples
+    --------
+    >>> left_out(3, ["elm"])
+    " Left out were 3 results of 'elm', which this study does not have: it is assumed that it would lack the same arms whatever the results."
+    """
+    return (
+        f" Left out were {count(results, 'result')} of {quoted(names, 5)}, which this study does "
+        "not have: it is assumed that it would lack the same arms whatever the results."
+    )
 
 
 def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:

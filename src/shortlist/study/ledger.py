@@ -48,6 +48,7 @@ class Marker(NamedTuple):
     kind: int
     arm: int = 0
 
+
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 NEVER = int(np.iinfo(np.int64).max)
@@ -195,7 +196,8 @@ class Ledger:
         That is where a verification began, where arms were added, and where one was retired
         because of results.
         """
-        arms = [each.change for each in (*self.retired.values(), *self.added) if _is_anew(each)]
+        changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
+        arms = [each.change for each in changed if _is_anew(each)]
         began = [each.change for each in self.events if each.kind == "verifying"]
         ends = sorted(arms + began)
         return [
@@ -372,7 +374,7 @@ class Ledger:
         """Keep that an arm was retired; returns that with the change it was."""
         words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
         event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
-        self._follow_arms(event)
+        self.follow_arms(event)
         self._without_second(event)
         self._end_failures()
         return self.retired[retirement.arm]
@@ -380,9 +382,9 @@ class Ledger:
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
         words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
-        self._follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+        self.follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
 
-    def _follow_arms(self, event: Event) -> None:
+    def follow_arms(self, event: Event) -> None:
         """Enter arms that were retired or added by an event; others change nothing here."""
         kinds: dict[str, type[Retirement | Added]] = {"retired": Retirement, "added": Added}
         if event.kind not in kinds:
@@ -444,7 +446,7 @@ class Ledger:
         try:
             for event in events:
                 self._follow_carrying(event)
-                self._follow_arms(event)
+                self.follow_arms(event)
             touched = self._enter_rows(rows, events)
             records = self._records(before, changes, touched, events)
             self._recount(touched, before)

@@ -11,6 +11,7 @@ import getpass
 import logging
 import os
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -30,7 +31,7 @@ from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transacti
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import Added, Kind, Ledger, Retirement, Source, key_of_trial
-from shortlist.study.model import Ahead, Model, machine
+from shortlist.study.model import Addition, Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial
 
 LOGGER = logging.getLogger(__name__)
@@ -544,8 +545,14 @@ class Log:
                 "answer whatever their means, and there would be nothing to find out. Nothing was "
                 "changed."
             )
+        if not bound.engine.setup.aim.certifies:
+            raise InvalidInput(
+                "arms cannot be retired from a study with a budget: what was spent on them would be "
+                "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
+                "budget and these results: new_study.carry_over(study)."
+            )
         goes_on = bound.engine.goes_on and model.initialized
-        if whatever_the_results or not bound.engine.setup.aim.certifies:
+        if whatever_the_results:
             return not goes_on
         if goes_on:
             return False
@@ -570,6 +577,8 @@ class Log:
 
         def act(transaction: Transaction) -> None:
             ledger, bound, model = self._ledger, self.bound, self.model
+            if any((each.names, each.rows) == (names, rows) for each in ledger.added):
+                return
             if known := [name for name in names if name in ledger.names]:
                 raise InvalidInput(
                     f"{quoted(known, 5)} {'is' if len(known) == 1 else 'are'} in the study already: "
@@ -651,6 +660,15 @@ class Log:
     def refresh(self) -> None:
         """Read what others have done."""
         self.change(lambda transaction: None, writing=False)
+
+
+def arms_added(storage: Storage) -> list[Addition]:
+    """The arms that were added to the study that was found in a storage, in order."""
+    ledger = Ledger((), 0)
+    with storage.transaction(writing=False) as transaction:
+        for event in transaction.news(Known(0, sys.maxsize, []))[1]:
+            ledger.follow_arms(event)
+    return [each.addition for each in ledger.added]
 
 
 def begun(definition: Definition) -> Checkpoint:

@@ -89,8 +89,12 @@ class Model:
         first = 0
         for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():
             self._follow(steps.part(first, place), at_stop)
-            changes = {VERIFY: self._verify, RETIRE: self._retire, ADD: self._add}
-            changes[RETIRE_ANEW] = partial(self._retire, proves=False)
+            changes: dict[int, Callable[[int], None]] = {
+                VERIFY: self._verify,
+                RETIRE: self._retire,
+                RETIRE_ANEW: partial(self._retire, proves=False),
+                ADD: self._add,
+            }
             changes[int(steps.kinds[place])](int(steps.arms[place]))
             if self.decision is not None and self.decision.stop and not self.stopped:
                 self._stop(at_stop)
@@ -128,11 +132,11 @@ class Model:
 
     def _go_on(self, problem: Problem, arms: Integers, places: Integers, *, proves: bool) -> None:
         """Bind the algorithm to these arms of a problem, and let it take over what it knows."""
-        now, past = self.round, self.posterior
+        past = self.posterior
         self.bound = self.bound.on(problem, arms)
-        self.posterior, self.round = self.bound.engine.posterior(), self.bound.engine.round()
+        self.posterior = self.bound.engine.posterior()
         refill(self.posterior, past, places)
-        self.round.strategy.go_on(now.strategy, places, now.results, self.seed, proves=proves)
+        self.round = self.bound.engine.go_on(self.round, places, self.seed, proves=proves)
         self._decide_again()
 
     def _decide_again(self) -> None:

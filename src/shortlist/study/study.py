@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import starmap
 from typing import Any, Literal, NoReturn, overload
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
@@ -43,7 +44,13 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
-from shortlist.study.guarantee_parts import differences, ending, equal_seeds, guarantee_of
+from shortlist.study.guarantee_parts import (
+    differences,
+    ending,
+    equal_seeds,
+    guarantee_of,
+    left_out,
+)
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings
@@ -52,7 +59,7 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.ledger import Retirement, Source, checked_key
-from shortlist.study.log import IfTold, Log, Told, begun
+from shortlist.study.log import IfTold, Log, Told, arms_added, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -202,10 +209,15 @@ class Study(View):
             auto = is_unspecified(algorithm, threshold)
             wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
+            if len(definition.names) > len(stored.names):  # some may have been added since
+                definition = definition.as_begun(stored, arms_added(kept))
+                problem = problem.of_arms(np.arange(len(definition.names))).locked()
             definition.check_same(stored, self.name)
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
                 # What is chosen by default is what it was when the study was begun.
                 chosen, wide = definition.recalled(None, self.name)
+                bound = find_algorithm(chosen).bind(problem, wide)
+            elif bound.problem is not problem:
                 bound = find_algorithm(chosen).bind(problem, wide)
         self._begin(bound, definition, kept)
         if doubt := self.aim.doubtful_delta(problem.delta):
@@ -296,7 +308,7 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms, m, σ, δ, ε, direction, seed and lease are taken
+        This study stays as it is. The same arms but for retired ones, m, σ, δ, ε, direction, seed and lease are taken
         over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
 
         Parameters
@@ -327,7 +339,7 @@ class Study(View):
                 "a continuation differs from its study, but no change was given. Say what is "
                 "different, such as features=None, trust='guide' or delta=0.01."
             )
-        problem = self.problem
+        problem = self.problem.of_arms(self.bound.arms_left)
         settings: dict[str, Any] = {
             "features": None if problem.is_classical else problem.features,
             "m": problem.m,
@@ -352,7 +364,8 @@ class Study(View):
     def carry_over(self, other: Study) -> list[Trial]:
         """Take in all results of another study, in one transaction; each counts once.
 
-        Failed trials are taken over too, and are part of the log. Arms are matched by name. Trials
+        Failed trials are taken over too, and are part of the log. Arms are matched by name; results
+        of arms that this study does not have are left out, and the guarantee says how many. Trials
         keep their numbers if this study has none yet; ``trial.carried_from`` says which trial one
         is a copy of. Carrying over again adds only what is new there: results and failures. A
         later correction must be made in both studies; a warning lists the results whose values
@@ -377,20 +390,22 @@ class Study(View):
         if other is self:
             raise InvalidInput("a study cannot be given its own results: nothing was told.")
         known = set(self.problem.names)
-        lacking = sorted({trial.name for trial in other.taken} - known)
-        if lacking:
-            raise InvalidInput(
-                f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
-                "does not know: nothing was told. Add these arms, or tell the results of the others "
-                "alone: study.tell_unasked(results)."
-            )
-        for value in {trial.value for trial in other.taken}:
-            checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
-        corrected = sum(bool(trial.corrections) for trial in other.taken)
+        taken = [trial for trial in other.taken if trial.name in known]
+        lacking = sorted({trial.name for trial in other.taken} - known)
+        if lacking and not taken:
+            raise InvalidInput(
+                f"the study {other.name!r} has results of {quoted(lacking, 5)}, and of no arm of "
+                "this study: nothing was told. Arms are matched by their names."
+            )
+        for value in {trial.value for trial in taken}:
+            checked_value(value, self.bound)
+        corrected = sum(bool(trial.corrections) for trial in taken)
         words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
+        if lacking:
+            words += left_out(len(other.taken) - len(taken), lacking)
         source = Source(other.mark, ending(other) + words)
-        told = self._log.carry(other.trials, other.taken, source, self.mark)
+        told = self._log.carry(other.trials, taken, source, self.mark)
         self._warn()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
@@ -776,7 +791,8 @@ class Study(View):
         """Say once, of the failure by which an arm was set aside, that it was."""
         failures = self._log.set_aside.get(closed.arm)
         if failures is not None and failures.set_aside_by == closed:
-            words = f"set aside, and no longer asked for: {in_words(failures)}. {remedy()}"
+            words = in_words(failures)
+            words = f"set aside, and no longer asked for: {words}. {remedy(self)}"
             warn_caller(ArmSetAside(words))
 
     def cancel(self, trial: Trial | int) -> Trial:
@@ -891,14 +907,14 @@ class Study(View):
     ) -> None:
         """Add arms to a study that runs; which ones may depend on the results.
 
-        They come after the arms that it has. Evidence on pairs with them counts from now on, so
+        They come after the arms that it has; adding the same ones again changes nothing. Evidence on pairs with them counts from now on, so
         that nothing is paid for them in δ, but a tenth of what is left for later guesses
         (``docs/proofs.md``). Guess-and-verify can do that, which is the default; with other
         algorithms arms can be added before the first trial.
 
         Parameters
         ----------
-        features : array or DataFrame, optional
+        features : array, DataFrame or file, optional
             A row for each new arm, with the columns of the others; for a study with features.
         arms : sequence, optional
             Their names; a DataFrame's index names them too.
@@ -929,9 +945,11 @@ class Study(View):
         if (features is None) != classical:
             wanted = "the study has no features: give arms=[names] alone"
             if not classical:
-                wanted = f"the study has features: give a row of {problem.dimension} for each new arm"
+                wanted = (
+                    f"the study has features: give a row of {problem.dimension} for each new arm"
+                )
             raise InvalidInput(f"{wanted}. Nothing was changed.")
-        if features is not None and arms is None and not hasattr(features, "index"):
+        if arms is None and isinstance(features, list | tuple | np.ndarray):
             raise InvalidInput(
                 "the new arms have no names: give them by arms=[…], or as the index of a DataFrame. "
                 "Nothing was changed."

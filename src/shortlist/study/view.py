@@ -15,7 +15,7 @@ from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.posterior.posterior import Posterior
-from shortlist.printable import on_one_line
+from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import Added, Failures, Retirement, Source
@@ -375,9 +375,8 @@ def before_the_rounds(study: View) -> str:
             "the pilot has been set aside."
         )
     if study.stage == "rounds":
-        return (
-            f"{study.round.until_decision:,} more are needed before the arms can be compared again."
-        )
+        left = count(study.round.until_decision, "more result")
+        return f"The arms can be compared again after {left}."
     opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
     if study.model.posterior.pilot_size:

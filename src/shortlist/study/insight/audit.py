@@ -121,6 +121,8 @@ class Audit:
         """The results until the next test; those of the last one are not read again."""
         if not self._tested:
             self._pulls, self._sums = np.zeros(problem.arms, np.int64), np.zeros(problem.arms)
+        later = problem.arms - len(self._pulls)  # arms that were added
+        self._pulls, self._sums = np.pad(self._pulls, (0, later)), np.pad(self._sums, (0, later))
         new = taken[self._tested : self._next_test]
         arms = [trial.arm for trial in new]
         np.add.at(self._pulls, arms, 1)

@@ -105,9 +105,7 @@ def history(study: View) -> History:
     )
 
 
-def _with_later_arms(
-    table: pd.DataFrame, study: View, arms: NDArray[np.int64]
-) -> pd.DataFrame:
+def _with_later_arms(table: pd.DataFrame, study: View, arms: NDArray[np.int64]) -> pd.DataFrame:
     """The table with rows for those of the arms that were added later, of which nothing is known."""
     later = [study.problem.names[arm] for arm in arms[len(table) :]]
     if not later:
@@ -310,8 +308,12 @@ class Look:
 
     @property
     def by_gap(self) -> NDArray[np.int64]:
-        """The arms by row of the features, from the boundary on: the largest gap index first."""
-        return np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+        """The arms by row of the features, from the boundary on: the largest gap index first.
+
+        Without those that were retired.
+        """
+        order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+        return order[self.table["mean"].notna().to_numpy()[order]]
 
 
 class Difference(NamedTuple):
@@ -328,7 +330,7 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
     boundary, *gaps = bound.engine.gaps(posterior, now, decision)
     table = arm_table(bound, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
-        table[column] = values
+        table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
     return Look(
         evaluation=posterior.observed,
         C=C,
