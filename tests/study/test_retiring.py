@@ -241,10 +241,10 @@ def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     go(study)
     sign = -1.0 if kind == "smallest" else 1.0
     new = sign * 3.0 * np.array([0.9, 0.45, -0.27])
-    more = None if study.problem.is_classical else [new, X[0] + 0.1]
+    more = None if study.problem.is_classical else [new, -new]
     study.add(more, arms=["N1", "N2"])
     assert not study.done
-    means = np.append(MEANS, [new @ [1.0, 0.5, -0.3], MEANS[0]])
+    means = np.append(MEANS, np.array([new, -new]) @ [1.0, 0.5, -0.3])
     go(study, means=means)
     assert study.done
     assert "N1" in study.shortlist.names
