@@ -57,14 +57,6 @@ class Doubt(Protocol):
         """The assumption, beginning with "that"."""
 
 
-INDEPENDENCE = Assumption(
-    "Independence",
-    "",
-    "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of mean "
-    "zero. The means do not drift while the study runs.",
-)
-
-
 @dataclass(frozen=True)
 class Claim:
     """What an algorithm claims of its answer on a problem, before any result is in.
@@ -190,7 +182,7 @@ def statement(problem: Problem, left: int | None = None) -> str:
     'among the 2 arms that were not retired, no arm of the shortlist has a mean below the true mean of rank 1'
     """
     among = "" if left is None else f"among the {left:,} arms that were not retired, "
-    return f"{among}no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
+    return f"{among}no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
 
 
 class BudgetClaim(Claim):
@@ -403,6 +395,7 @@ class Course:
     retired: str = ""
     retired_anew: str = ""
     added: str = ""
+    widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
     failures: int = 0  # in a row, after which an arm is set aside
 
@@ -443,6 +436,11 @@ def conditions_of(course: Course) -> list[Condition]:
         f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it."
         f"{course.sources}",
+        (
+            "Slack",
+            course.widened,
+        ): f"ε was made larger in view of the results: {course.widened}. The "
+        "proof allows that: it holds for every ε at once.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -64,6 +65,8 @@ class Problem:
         it: algorithms always look for the largest (see ``AlgorithmOnProblem.mirrored``).
     columns : tuple of str or None
         What the features are called, if they have names.
+    blocks : Blocks
+        What results share.
 
     Examples
     --------
@@ -81,6 +84,7 @@ class Problem:
     S: float | None
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
+    blocks: Blocks = NO_BLOCKS
 
     @classmethod
     def of(
@@ -95,6 +99,7 @@ class Problem:
         S: float | None = None,
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
+        blocks: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it."""
         matrix, names, columns = features_and_names(features, arms)
@@ -108,6 +113,7 @@ class Problem:
             S=None if S is None else _number("S", S),
             direction=_direction(direction),
             columns=columns,
+            blocks=Blocks.of(blocks),
         )
         if features is not None:
             problem._check_distinguishable()
@@ -118,6 +124,25 @@ class Problem:
         features = self.features.view()
         features.flags.writeable = False
         return replace(self, features=features)
+
+    def widened(self, epsilon: object) -> Problem:
+        """The same problem with a larger ε, or as large a one.
+
+        Examples
+        --------
+        >>> Problem.of(arms=["ash", "beech"], m=1, sigma=1.0, epsilon=0.2).widened(0.1)
+        Traceback (most recent call last):
+            ...
+        shortlist.errors.InvalidSetting: epsilon can only be made larger, since results have been seen: it is 0.2, got 0.1. A study with a smaller one and these results: study.continued(epsilon=0.1).
+        """
+        wider = _number("epsilon", epsilon)
+        if wider < self.epsilon:
+            raise InvalidSetting(
+                "epsilon can only be made larger, since results have been seen: it is "
+                f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
+                f"study.continued(epsilon={wider:g})."
+            )
+        return replace(self, epsilon=wider)
 
     @property
     def minimizes(self) -> bool:

@@ -264,6 +264,25 @@ def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
         begin(kind, storage=storage, **{**longer, "arms": [*NAMES, "N1", "N3"]})
 
 
+def test_arms_added_in_the_middle_of_a_plan_wait_for_its_end() -> None:
+    """Whether the results of a plan count must not depend on them."""
+    study = begin()
+    go(study, 27)
+    before = study.round
+    assert before.results.pulls.any()
+    study.add(arms=["N1"])
+    study.add(arms=["N2"])
+    after = study.round
+    assert after.strategy.plan.tolist() == [*before.strategy.plan.tolist(), 0, 0]
+    assert after.results.pulls.tolist() == [*before.results.pulls.tolist(), 0, 0]
+    assert study.statistic is None
+    study.retire("C01", reason="x", whatever_the_results=True)  # ends the plan
+    shares = np.array(study.round.strategy._shares)
+    assert np.allclose(shares, 0.81 * np.array([0.8, 0.12, 0.04]))  # each addition pays a tenth
+    go(study, means=np.append(MEANS, [3.0, -3.0]))
+    assert "N1" in study.shortlist.names
+
+
 def test_what_cannot_be_added_is_refused() -> None:
     study = begin()
     study.add(arms=["early"])  # before the first trial there is nothing to be wrong

@@ -204,6 +204,7 @@ for name, panel, command, examples in (
     ("add", LAB, arms.add, arms.ADD_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
+    ("widen", LAB, studies.widen, studies.WIDEN_EXAMPLES),
     ("continue", LAB, studies.continue_study, studies.CONTINUE_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
     ("why", LAB, trials.why, trials.WHY_EXAMPLES),

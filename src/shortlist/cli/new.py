@@ -39,6 +39,9 @@ delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
 
+Results that share a question, a patient or a seed: blocks = 500 (a pool; or
+its names, or a file of names), blocks = "random".
+
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, algorithm, threshold, misspecification, trust = "guide", S, seed,
@@ -159,6 +162,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "delta": problem.delta,
         "epsilon": problem.epsilon,
         "direction": problem.direction,
+        "blocks": problem.blocks.announcement if problem.blocks.exist else None,
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -188,6 +192,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     if doubt := study.aim.doubtful_delta(problem.delta):
         yield "warning", doubt
     yield "noise", problem.noise.announcement
+    if problem.blocks.exist:
+        yield "blocks", problem.blocks.announcement
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text
     if not is_audited(bound):

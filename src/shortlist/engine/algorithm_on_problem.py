@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
+from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine
 from shortlist.engine.some_arms import SomeArms
-from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, statement
+from shortlist.errors import InvalidSetting
+from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.blockwise import is_identity
@@ -43,7 +45,7 @@ class AlgorithmOnProblem:
     unproven_rules: list[str]
     # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    # The same algorithm and threshold on another problem, where σ may be estimated.
+    # The same algorithm and threshold on another problem, where σ or ε may be another.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # What the bounds are for: noise as it is stated, or results in a range.
     results: ResultModel = field(default_factory=SubGaussian)
@@ -53,6 +55,11 @@ class AlgorithmOnProblem:
     left: Integers | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
+    takes: tuple[str, ...] = (NO_BLOCKS.word,)  # the kinds of blocks that it works with
+
+    def __post_init__(self) -> None:
+        if self.problem.blocks.word not in self.takes:
+            raise InvalidSetting(self.problem.blocks.refusal(self.name))
 
     @cached_property
     def noise(self) -> Noise:
@@ -88,6 +95,10 @@ class AlgorithmOnProblem:
     def arms_left(self) -> Integers:
         """The rows of the arms that were not retired."""
         return np.arange(self.problem.arms) if self.left is None else self.left
+
+    def widened(self, epsilon: float) -> AlgorithmOnProblem:
+        """The same with a larger ε."""
+        return self.on(self.problem.widened(epsilon), self.arms_left)
 
     @property
     def interval(self) -> ArmInterval:
@@ -138,4 +149,5 @@ class AlgorithmOnProblem:
                 "claim does not hold."
             )
             found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
-        return [*found, INDEPENDENCE]
+        blocks = self.problem.blocks
+        return [*found, Assumption(blocks.heading, blocks.assumption, blocks.explanation)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,10 +16,10 @@ from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
-# a stop. The others are the model's to do and never reach an engine: go on by verifying; without the
-# arm, with the evidence so far or with later results as evidence only; with the arms added next.
+# a stop. The others are the model's to do and never reach an engine: go on by verifying; with a larger
+# ε; without the arm, with the evidence so far or with later results as evidence only; with more arms.
 TAKE, SUPPOSE, DECIDE, REOPEN = 0, 1, 2, 3
-VERIFY, RETIRE, RETIRE_ANEW, ADD = 4, 5, 6, 7
+VERIFY, WIDEN, RETIRE, RETIRE_ANEW, ADD = 4, 5, 6, 7, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,11 @@ class Steps(Record):
     def part(self, first: int, end: int) -> Steps:
         """The steps from ``first`` up to ``end``."""
         return self.mapped(lambda array: array[first:end])
+
+    @classmethod
+    def deciding(cls, *, held: bool) -> Steps:
+        """A single step that only decides, unless it is held."""
+        return replace(cls.supposing([]), held=np.array([held], np.int64))
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:

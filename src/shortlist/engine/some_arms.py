@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import Cell
+from shortlist.engine.certified import Certified
 from shortlist.engine.contract import AnyEngine, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, TAKE, Position, Steps
 from shortlist.engine.round import Decision
@@ -242,12 +244,14 @@ class SomeArms:
 
     def ahead(
         self, posterior: Posterior, current: SomeRound, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
         decide_among = self.inner.ahead(_within(posterior).inner, current.inner, seed)
 
-        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
-            decision = decide_among(self._left(supposing), self._left(set_aside))
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            cells = [cell._replace(arm=int(self._places[cell.arm])) for cell in supposing]
+            cells = [cell for cell in cells if cell.arm != NO_ARM]
+            decision = decide_among(cells, self._left(set_aside))
             return None if decision is None else current.renamed(decision)
 
         return decide
@@ -303,6 +307,33 @@ class SomeArms:
         return Gaps(
             int(self.arms[boundary]), *(spread(each, self.arms, count, -np.inf) for each in found)
         )
+
+    def projected(self, current: SomeRound, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times."""
+        return self.inner.projected(current.inner, count, rng)
+
+    def certified(self, posterior: Posterior, current: SomeRound, decision: Decision) -> Certified:
+        """What is certain of the m arms of the last decision."""
+        b, c = self._left([decision.b, decision.c])
+        given = _within(posterior).inner, current.inner, decision._replace(b=b, c=c)
+        return self.inner.certified(*given).among(self.arms, len(self._features))
+
+    def widen(
+        self,
+        posterior: Posterior,
+        current: SomeRound,
+        seed: int,
+        position: Position,
+        *,
+        held: bool,
+    ) -> SomeRound:
+        """Look at the stop again, with this engine's ε."""
+        own = replace(position, decided_at=current.decided_at.copy())
+        known = _within(posterior)
+        inner = self.inner.widen(known.inner, current.inner, seed, own, held=held)
+        if own.decided_at[0] != current.decided_at[0]:
+            position.decided_at[0] = known.observed
+        return self._round(inner, own.decided_at)
 
     def replicate(
         self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int

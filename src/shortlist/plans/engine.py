@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
+from shortlist.blocks import Cell
+from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
@@ -206,6 +208,12 @@ class PlanEngine:
         means, variances = now.strategy.estimates(posterior.means, posterior.variances)
         return Estimates(means, variances, now.strategy.intervals())
 
+    def projected(
+        self, now: PlanProgress, count: int, rng: np.random.Generator
+    ) -> NDArray[np.float64] | None:
+        """As the strategy has it."""
+        return now.strategy.projected(count, rng)
+
     def gaps(
         self,
         posterior: Posterior,
@@ -220,6 +228,19 @@ class PlanEngine:
         chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
         return Gaps(decision.b, *chosen)
 
+    def certified(self, posterior: Posterior, now: PlanProgress, decision: Decision) -> Certified:
+        """What is certain as of the last plan that is in."""
+        return now.strategy.certified(self.problem.epsilon)
+
+    def widen(
+        self, posterior: Posterior, now: PlanProgress, seed: int, position: Position, *, held: bool
+    ) -> PlanProgress:
+        """Let the strategy judge the plans so far with this ε, and look whether that stops it."""
+        now.strategy.widen(self.problem.epsilon)
+        if position.is_initialized[0] and self.stops(now.strategy):
+            position.is_stopped[0] = 1
+        return now
+
     def last_decision(
         self, posterior: Posterior, now: PlanProgress, seed: int
     ) -> tuple[Decision, PlanProgress]:
@@ -228,12 +249,12 @@ class PlanEngine:
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
         beyond = now.copy()
 
-        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
-            for arm in [*supposing, NO_ARM]:
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            for arm in [*(cell.arm for cell in supposing), NO_ARM]:
                 if beyond.needs_plan:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:

@@ -110,6 +110,11 @@ def _course(analysis: Analysis) -> list[str]:
         words.append(
             f"An earlier stop was taken back and the study reopened (after evaluations: {after})."
         )
+    for epsilon, told in study.widenings:
+        words.append(
+            f"After {count(told, 'evaluation')} the slack was widened to ε = {epsilon:g}, in view of "
+            "the results."
+        )
     if study.model.verifies:
         first = study.model.first_bound
         words.append(
@@ -167,7 +172,7 @@ def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
     taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
     causes = Counter(trial.cause.origin for trial in taken)
-    beyond = beyond_first_plan(study, taken)
+    beyond = len(beyond_first_plan(study, taken))
     parts = {
         f"set beforehand ({study.bound.engine.setup.pace.opening_pulls})": causes["initial"]
         - beyond,

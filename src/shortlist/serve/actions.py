@@ -1,4 +1,4 @@
-"""What a client may do to a study: ask, tell, fail, cancel, verify, retire, add.
+"""What a client may do to a study: ask, tell, fail, cancel, verify, widen, retire, add.
 
 Each can safely be repeated. A client whose reply was lost sends the same again: a request for trials
 is known by its key, a result by its trial or its key, a failure or a cancellation by its trial, and
@@ -59,7 +59,11 @@ def ask(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=["key"], others=["n"])
     trials = ask_for(study, given.get("n", 1), given["key"])
-    rows = [{**trial_report(trial), "why": study.why(trial).words} for trial in trials]
+    reasons = study.reasons(trials)
+    rows = [
+        {**trial_report(trial), "why": reason.words}
+        for trial, reason in zip(trials, reasons, strict=True)
+    ]
     return {"trials": rows, **state(study)}
 
 
@@ -77,7 +81,7 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """Record results: all or none.
 
     ``{"trial": 3, "value": 0.5}``, or, for a result that nobody asked for, ``{"arm": "C07",
-    "value": 0.5, "key": …}``; a list of either kind, ``{"results": […]}``; or a file as the lab
+    "value": 0.5, "key": …}``, with ``"block": …`` in a study with blocks; a list of either kind, ``{"results": […]}``; or a file as the lab
     fills it in, ``{"file": "plate.csv", "text": …, "measured_again": false}``.
 
     Examples
@@ -103,8 +107,9 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput('results must be a list of {"trial": …, "value": …}.')
     if rows and "arm" in rows[0]:
         for row in rows:
-            check_names(row, needed=["arm", "value", "key"])
-        done = tell_unasked(study, [(row["arm"], row["value"], row["key"]) for row in rows])
+            check_names(row, needed=["arm", "value", "key"], others=["block"])
+        unasked = [(row["arm"], row["value"], row["key"], row.get("block")) for row in rows]
+        done = tell_unasked(study, unasked)
     else:
         for row in rows:
             check_names(row, needed=["trial", "value"])
@@ -112,14 +117,15 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**done, **state(study)}
 
 
-def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]]) -> Told:
-    """Tell results that nobody asked for; those told before, by their keys, are left alone."""
-    checked = []
-    for arm, value, key in results:
+def tell_unasked(study: Study, results: Sequence[Sequence[object]]) -> Told:
+    """Tell results that nobody asked for: arm, value, key, and block where there are blocks.
+
+    Those told before, by their keys, are left alone.
+    """
+    for arm, _, key, *_ in results:
         if not isinstance(arm, str) or not isinstance(key, str):
             raise InvalidInput("arm and key must be texts: nothing was told.")
-        checked.append((arm, value, key))
-    return _numbers(*study.tell_once(unasked=checked))
+    return _numbers(*study.tell_once(unasked=results))
 
 
 def preview_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:
@@ -156,9 +162,12 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
     return {**report, **state(study)}
 
 
-def unasked_results(study: Study, told: PlateResults) -> list[tuple[str, float, str]]:
-    """The results of a file that nobody asked for: the name of the arm, the value and the key."""
-    return [(study.problem.names[arm], value, key) for arm, value, key in told.unasked]
+def unasked_results(
+    study: Study, told: PlateResults
+) -> list[tuple[str, float, str, int | str | None]]:
+    """The results of a file that nobody asked for: the arm's name, value, key and block."""
+    names = study.problem.names
+    return [(names[arm], value, key, block) for arm, value, key, block in told.unasked]
 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:
@@ -216,6 +225,21 @@ def verify(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=[])
     study.verify()
+    return state(study)
+
+
+def widen(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Go on with a larger ε: ``{"epsilon": 0.1}``.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+    >>> widen(study, {"epsilon": 0.1})["epsilon"]
+    0.1
+    """
+    check_names(given, needed=["epsilon"])
+    study.widen(given["epsilon"])
     return state(study)
 
 

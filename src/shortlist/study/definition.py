@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.engine.algorithm import OWN, Algorithm
@@ -26,7 +27,7 @@ from shortlist.study.model import Addition
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
-    *("algorithm", "threshold", "seed", "lease", "audit"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks"),
 )
 
 
@@ -67,6 +68,7 @@ class Definition:
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": bool(audit),
             "direction": problem.direction,
+            "blocks": problem.blocks.written,
         }
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
@@ -98,6 +100,11 @@ class Definition:
         """Whether linearity is tested."""
         return bool(self.choices["audit"])
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """What results share."""
+        return Blocks.read(self.choices["blocks"])
+
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
         described = [each.choices["algorithm"].get("settings", {}) for each in (self, stored)]
@@ -110,6 +117,7 @@ class Definition:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
         noise = Noise.read(self.choices["sigma"])
+        asked["blocks"] = self.blocks
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
@@ -274,6 +282,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
     """The value of a setting in words."""
     if key == "sigma":
         return Noise.read(value).specification
+    if key == "blocks":
+        return Blocks.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)

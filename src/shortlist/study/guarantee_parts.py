@@ -136,6 +136,9 @@ def conditions(study: View) -> list[Condition]:
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
+        widened=", ".join(
+            f"to {epsilon:g} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
+        ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,
         set_aside=quoted(set_aside, 5) if set_aside else "",

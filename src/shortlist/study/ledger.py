@@ -16,8 +16,19 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM
-from shortlist.engine.follow import ADD, DECIDE, REOPEN, RETIRE, RETIRE_ANEW, TAKE, VERIFY, Steps
+from shortlist.arrays import NO_ARM, NO_BLOCK
+from shortlist.blocks import NO_BLOCKS, Blocks, Cell
+from shortlist.engine.follow import (
+    ADD,
+    DECIDE,
+    REOPEN,
+    RETIRE,
+    RETIRE_ANEW,
+    TAKE,
+    VERIFY,
+    WIDEN,
+    Steps,
+)
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
@@ -26,31 +37,34 @@ from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.model import Addition
 from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
 
-Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying", "retired", "added"]
-OPENED = ROW.index("opened")
+Kind = Literal[
+    "renewed", "reopened", "corrected", "carried", "verifying", "widened", "retired", "added"
+]
+STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
-# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
-ONE_CHANGE = struct.Struct("<4qd")
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
-RETIRED, ADDED = 9, 10
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm, block and value.
+ONE_CHANGE = struct.Struct("<5qd")
+NO_CELL = Cell(NO_ARM, NO_BLOCK)
+ASKED, TOLD, FAILED, CANCELLED = range(4)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
-KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING, RETIRED, ADDED)
-EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
-# Events after which a study goes on, as steps of the model.
-RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
+EVENTS: dict[str, int] = {kind: number for number, kind in enumerate(get_args(Kind), 4)}
+# Events that the model must process, as its steps.
+STEPS: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY, "widened": WIDEN}
 
 
 class Marker(NamedTuple):
-    """A step of the model that is no result, and the arm that it is about."""
+    """A step of the model that is no result: its kind, the arm that it is about, and a value."""
 
     kind: int
     arm: int = 0
+    value: float = 0.0
 
 
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -143,21 +157,34 @@ class Ledger:
     """All trials of a study, every change to them counted.
 
     Each trial's seed is made from the study's, or from a seed of its own once results were carried
-    over: the other study may have the same seed, and noise drawn by equal seeds is equal. The
-    fingerprint starts from ``settings``.
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. With
+    blocks it is the same for all trials of a block. The fingerprint starts from ``settings``.
 
     Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
     change short is known by it; then all of it is read again from the storage.
     """
 
-    def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
-        self._first_names, self.names, self._seed = names, names, seed
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        seed: int,
+        settings: bytes = b"",
+        blocks: Blocks = NO_BLOCKS,
+    ) -> None:
+        self._first_names, self.names, self._seed, self.blocks = names, names, seed, blocks
+        # Of trials that are open or told, the last of each cell, where a cell has one result.
+        self.cells: dict[Cell, Trial] = {}
+        self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
+        self.next_block = 0  # one more than the largest that was
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
         self.events: list[Event] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
+        self._requested: dict[
+            str, dict[int, None]
+        ] = {}  # numbers of trials, by who asked with a key
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self.written: dict[int, None] = {}  # the trials that are to be stored, by number
         self.has_news = False  # for the model
@@ -166,7 +193,8 @@ class Ledger:
         self._first_carrying: Event | None = None
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
-        self._resumed: list[tuple[int, Marker]] = []  # changes after which it goes on, and how
+        # Events that the model must process, since settled, after their changes.
+        self._stepping: list[tuple[int, Trial | Marker]] = []
         self.retired: dict[int, Retirement] = {}  # by arm
         self.added: list[Added] = []
         self.additions: list[Addition] = []  # those of them that come after results
@@ -189,6 +217,11 @@ class Ledger:
         """The studies from which results were carried over, as the last carrying described them."""
         read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
+
+    def asked_by(self, who: str) -> list[Trial]:
+        """The trials of a request with a key, without those that somebody else has now."""
+        found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
+        return [trial for trial in found if trial.worker == who]
 
     def open_at_changes(self) -> list[Trial]:
         """The trials that were told after a change from which on evidence counts, and open at it.
@@ -215,7 +248,7 @@ class Ledger:
 
     def open(
         self,
-        arm: int,
+        cell: Cell,
         cause: Cause,
         at: float,
         worker: str,
@@ -228,16 +261,11 @@ class Ledger:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
-        first, seeds = self._seeds
-        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
-            seed = self._seed_at(self.changes)
-            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
-            self._seeds = first, seeds
         trial = Trial(
             number,
-            arm,
-            self.names[arm],
-            seeds[number - first],
+            cell.arm,
+            self.names[cell.arm],
+            self._trial_seed(number, cell.block),
             asked_at=at,
             expires_at=expires,
             worker=worker,
@@ -247,11 +275,31 @@ class Ledger:
             opened=self.changes,
             key=key,
             other_keys=other_keys,
+            block=self.blocks.label(cell.block),
+            block_index=cell.block,
         )
         self._enter(trial)
         self.written[number] = None
-        self._note(_asked(trial), number, arm, _besides(trial))
+        self._note(_asked(trial), number, cell, _besides(trial))
         return trial
+
+    def _trial_seed(self, number: int, block: int) -> int:
+        """The seed of a trial that this change opens."""
+        if self.blocks.exist:
+            return self._block_seed(block, self.changes)
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
+            seed = self._seed_at(self.changes)
+            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        return int(seeds[number - first])
+
+    def _block_seed(self, block: int, change: int) -> int:
+        """The seed of all trials of a block, of which this change opens one."""
+        if block not in self._block_seeds:
+            root = self._seed_at(change) if self.blocks.reseeds else self._seed
+            self._block_seeds[block] = int(run_seeds(root, 1, block)[0])
+        return self._block_seeds[block]
 
     def close(
         self,
@@ -274,7 +322,7 @@ class Ledger:
         self.has_news = True
         if state == "failed" or self._failing:
             self._count_failures(closed)
-        self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+        self._note(CLOSED_AS[state], trial.number, trial.cell, value or 0.0)
         return closed
 
     def _put(self, trial: Trial) -> None:
@@ -283,9 +331,24 @@ class Ledger:
         self.trials[number] = trial
         if number in self.unsettled:
             self.unsettled[number] = trial
+        self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:
             if self.keyed[key].number == number:
                 self.keyed[key] = trial
+
+    def _note_cell(self, trial: Trial) -> None:
+        """Keep which trial a cell has, where it has one result."""
+        if not self.blocks.once:
+            return
+        if trial.state in ("pending", "told"):
+            self.cells[trial.cell] = trial
+        elif trial.cell in self.cells and self.cells[trial.cell].number == trial.number:
+            del self.cells[trial.cell]
+
+    def _note_request(self, trial: Trial) -> None:
+        if trial.worker.startswith(WITH_KEY):
+            self._requested.setdefault(trial.worker, {})[trial.number] = None
 
     def _count_failures(self, trial: Trial) -> None:
         """Take a trial that was closed into the failures in a row of its arm."""
@@ -349,9 +412,9 @@ class Ledger:
     ) -> Event:
         self.changes += 1
         event = Event(self.changes, kind, trial, at, worker, value, reason)
-        arm = NO_ARM if trial == NO_ARM else self.trials[trial].arm
+        cell = NO_CELL if trial == NO_ARM else self.trials[trial].cell
         self.events.append(event)
-        self._note(EVENTS[kind], trial, arm, value or 0.0)
+        self._note(EVENTS[kind], trial, cell, value or 0.0)
         return event
 
     def renew(
@@ -364,10 +427,10 @@ class Ledger:
         self.written[trial.number] = None
         return renewed
 
-    def resume(self, how: Kind, at: float, worker: str) -> None:
-        """Count that the stop was taken back, or that the answer is verified from now on."""
-        self._log(how, NO_ARM, at, worker)
-        self._resumed.append((self.changes, Marker(RESUMES[how])))
+    def step(self, kind: Kind, at: float, worker: str, value: float | None = None) -> None:
+        """Note an event that the model must process: one of ``STEPS``."""
+        event = self._log(kind, NO_ARM, at, worker, value)
+        self._stepping.append((event.change, _marker(event)))
         self.has_news = True
 
     def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
@@ -404,7 +467,7 @@ class Ledger:
         if found.marker is None:
             self.is_rewritten = True
         else:
-            self._resumed.append((event.change, found.marker))
+            self._stepping.append((event.change, found.marker))
             self.additions += [found.addition] if event.kind == "added" else []
         self.has_news = True
 
@@ -426,6 +489,9 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
+        self.next_block = max(self.next_block, trial.block_index + 1)
+        self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:  # what was told here with a key of a copy stays known by it
             self.keyed.setdefault(key, trial)
         if trial.cause.origin == "second of a round":
@@ -435,8 +501,8 @@ class Ledger:
             self.seconds.append(trial.cause)
             self._moves.append((trial.opened, 1))
 
-    def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
-        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
+    def _note(self, kind: int, trial: int, cell: Cell, value: float) -> None:
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, *cell, value))
 
     # Changes of others
 
@@ -456,33 +522,31 @@ class Ledger:
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._resumed += [
-            (each.change, Marker(RESUMES[each.kind])) for each in events if each.kind in RESUMES
-        ]
+        self._stepping += [(each.change, _marker(each)) for each in events if each.kind in STEPS]
         self.events += events
         self._hash.update(records)
         self.has_news = True
 
     def _enter_rows(self, rows: Sequence[Row], events: Sequence[Event]) -> list[Trial]:
         to_come = [event for event in events if event.kind == "retired"]
-        seeds: list[int] = []
-        opened = [row[OPENED] for row in rows if row[0] >= len(self.trials)]
-        for seed, changes in groupby(opened, self._seed_at):
-            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        seeds = self._seeds_of([row for row in rows if row[0] >= len(self.trials)])
         known, touched = len(self.trials), []
         for row in rows:
-            number, arm = row[0], row[1]
-            if number > len(self.trials) or not 0 <= arm < len(self.names):
+            number, arm, block = row[:STATE]
+            known_cell = 0 <= arm < len(self.names) and self.blocks.is_known(block)
+            if number > len(self.trials) or not known_cell:
                 raise DamagedStorage(
-                    f"trial {number} (arm {arm}) is out of sequence, or its arm does not exist."
+                    f"trial {number} (arm {arm}, block {block}) is out of sequence, or its arm or "
+                    "its block does not exist."
                 )
             new = number == len(self.trials)
             while new and to_come and to_come[0].change < row[OPENED]:
                 self._without_second(to_come.pop(0))
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
-            rest = *row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
-            trial = Trial(number, arm, self.names[arm], seed, *rest)
+            rest = *row[STATE : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
+            of_block = {"block": self.blocks.label(block), "block_index": block}
+            trial = Trial(number, arm, self.names[arm], seed, *rest, **of_block)
             _check_state(trial, len(self.names))
             if new:
                 self._enter(trial)
@@ -492,6 +556,15 @@ class Ledger:
         for event in to_come:
             self._without_second(event)
         return touched
+
+    def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
+        """The seeds of trials that follow those known here."""
+        if self.blocks.exist:
+            return [self._block_seed(row[BLOCK], row[OPENED]) for row in rows]
+        seeds: list[int] = []
+        for seed, changes in groupby([row[OPENED] for row in rows], self._seed_at):
+            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        return seeds
 
     def _recount(self, touched: list[Trial], before: int) -> None:
         """Count failures among the trials that others closed since a change."""
@@ -507,14 +580,14 @@ class Ledger:
         pack, made = ONE_CHANGE.pack, []
         for t in touched:
             if t.opened > before:
-                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, *t.cell, _besides(t))))
             if t.closed is not None and t.closed > before:
                 kind = CLOSED_AS.get(t.state, -1)
-                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                record = pack(t.closed, kind, t.number, *t.cell, t.value or 0.0)
                 made.append((t.closed, record))
         for event in events:
             known = 0 <= event.trial < len(self.trials)
-            which = event.trial, self.trials[event.trial].arm if known else NO_ARM
+            which = event.trial, *(self.trials[event.trial].cell if known else NO_CELL)
             record = pack(event.change, EVENTS[event.kind], *which, event.value or 0.0)
             made.append((event.change, record))
         records = dict(made)
@@ -547,19 +620,22 @@ class Ledger:
                 closed = turn if trial.state == "told" else closed
             if closed < NEVER:
                 due.append((closed, trial))
-        due += self._resumed
+        due += self._stepping
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
         kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
+        blocks = steps.blocks
         held.fill(len(self.seconds) > 0)
         if self._moves:
             held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
             if isinstance(step, Marker):
-                kinds[place], arms[place], values[place] = *step, 0.0
+                kinds[place], arms[place], values[place] = step
+                blocks[place] = NO_BLOCK
                 continue
             del self.unsettled[step.number]
+            blocks[place] = step.block_index
             if step.state == "told":
                 kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
@@ -567,7 +643,7 @@ class Ledger:
                 kinds[place], arms[place], values[place] = DECIDE, step.arm, 0.0
         if self.is_rewritten:
             self.taken = [self.trials[trial.number] for trial in self.taken]
-        self._moves, self._resumed, self.has_news = [], [], False
+        self._moves, self._stepping, self.has_news = [], [], False
         return steps
 
     def _held(self, due: list[tuple[int, Trial | Marker]]) -> NDArray[np.bool_]:
@@ -580,7 +656,7 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._first_names, self._seed)
+        again = Ledger(self._first_names, self._seed, blocks=self.blocks)
         again.take_over([trial.row for trial in self.trials], self.events, self.changes)
         return again.settle()
 
@@ -641,6 +717,11 @@ def _is_anew(change: Retirement | Added) -> bool:
     """Whether evidence counts only from a change of the arms on."""
     marker = change.marker
     return marker is not None and marker.kind != RETIRE
+
+
+def _marker(event: Event) -> Marker:
+    """The step of the model that an event of ``STEPS`` is."""
+    return Marker(STEPS[event.kind], value=event.value or 0.0)
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

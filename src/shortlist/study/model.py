@@ -14,8 +14,18 @@ import numpy as np
 import pandas as pd
 
 from shortlist.arrays import NO_ARM, Integers, Reals
+from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import ADD, RETIRE, RETIRE_ANEW, TAKE, VERIFY, Position, Steps
+from shortlist.engine.follow import (
+    ADD,
+    RETIRE,
+    RETIRE_ANEW,
+    TAKE,
+    VERIFY,
+    WIDEN,
+    Position,
+    Steps,
+)
 from shortlist.engine.round import Decision
 from shortlist.engine.some_arms import refill
 from shortlist.noise.estimated import first_of_each
@@ -50,7 +60,7 @@ class Model:
         self._begin(bound)
 
     def _begin(self, bound: AlgorithmOnProblem) -> None:
-        # The first one until the answer is verified, or arms are retired or added.
+        # The first one until the answer is verified, ε made larger, or arms are retired or added.
         self.bound = self.first_bound = bound
         self._added = 0  # how often arms were added
         self.posterior = bound.engine.posterior()
@@ -82,24 +92,33 @@ class Model:
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            steps = replace(steps, values=self.bound.mirrored(steps.values))
+            told = steps.kinds == TAKE
+            mirrored = np.where(told, self.bound.mirrored(steps.values), steps.values)
+            steps = replace(steps, values=mirrored)
         if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
         self._digest = None
         first = 0
-        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():
+        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
-            changes: dict[int, Callable[[int], None]] = {
-                VERIFY: self._verify,
-                RETIRE: self._retire,
-                RETIRE_ANEW: partial(self._retire, proves=False),
-                ADD: self._add,
-            }
-            changes[int(steps.kinds[place])](int(steps.arms[place]))
-            if self.decision is not None and self.decision.stop and not self.stopped:
-                self._stop(at_stop)
+            self._change(steps.part(place, place + 1), at_stop)
             first = place + 1
         self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
+
+    def _change(self, step: Steps, at_stop: Callable[[], None]) -> None:
+        """Take a step that is not for an engine."""
+        if step.kinds[0] == WIDEN:
+            self._widen(float(step.values[0]), bool(step.held[0]), at_stop)  # noqa: PD011
+            return
+        changes: dict[int, Callable[[int], None]] = {
+            VERIFY: self._verify,
+            RETIRE: self._retire,
+            RETIRE_ANEW: partial(self._retire, proves=False),
+            ADD: self._add,
+        }
+        changes[int(step.kinds[0])](int(step.arms[0]))
+        if self.decision is not None and self.decision.stop and not self.stopped:
+            self._stop(at_stop)
 
     def _verify(self, _: int) -> None:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
@@ -146,7 +165,24 @@ class Model:
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
 
+    def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
+        """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
+        if epsilon <= self.bound.problem.epsilon:
+            return
+        was_stopped, position = self.stopped, self._position
+        self.bound = self.bound.widened(epsilon)
+        self.round = self.bound.engine.widen(
+            self.posterior, self.round, self.seed, position, held=held
+        )
+        self.stopped = bool(position.is_stopped[0])
+        if self.decision is None or was_stopped:
+            return
+        self.decision = self.round.decision(stop=self.stopped)
+        if self.stopped:
+            self._stop(at_stop)
+
     def _stop(self, at_stop: Callable[[], None]) -> None:
+        """Keep what the arms look like at a stop."""
         self.stopped = True
         self._position.is_stopped[0] = 1
         self._at_stop = self._table_now(EVERY)
@@ -186,7 +222,7 @@ class Model:
             self._before_sigma = so_far
             return steps
         self._before_sigma = Steps.empty(0)
-        self._begin(self.bound.estimated(replicates))
+        self._begin(self.first_bound.estimated(replicates))
         return so_far
 
     def digest(self) -> str:
@@ -204,23 +240,31 @@ class Model:
 class Ahead:
     """The model as if every result under way had come out at its arm's mean."""
 
-    def __init__(self, model: Model, arms: list[int]) -> None:
+    def __init__(self, model: Model, cells: list[Cell]) -> None:
         self._model = model
-        self._decide: Callable[[list[int], Collection[int]], Decision | None] | None = None
-        self._supposed = arms
+        self._decide: Callable[[list[Cell], Collection[int]], Decision | None] | None = None
+        self._supposed = cells
         if not model.initialized:
             self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
             self._earlier = _earlier(self._opening)
-            self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
+            arms = np.array([cell.arm for cell in cells], np.int64)
+            self._pulls = counts + np.bincount(arms, minlength=len(counts))
 
-    def suppose(self, arm: int) -> None:
-        """Count one more evaluation of this arm as under way."""
-        self._supposed.append(arm)
+    def suppose(self, cell: Cell) -> None:
+        """Count one more evaluation of this cell as under way."""
+        self._supposed.append(cell)
         if not self._model.initialized:
-            self._pulls[arm] += 1
+            self._pulls[cell.arm] += 1
 
-    def initial(self, set_aside: Collection[int]) -> int | None:
+    def initial(self, set_aside: Collection[int]) -> Cell | None:
         """The next initial pull; None where all that are missing are of arms set aside."""
+        if self._model.bound.problem.blocks.exist:  # the first plan names its cells
+            decision = self.decide(set_aside)
+            return None if decision is None else Cell(decision.arm, decision.block)
+        arm = self._initial_arm(set_aside)
+        return None if arm is None else Cell(arm)
+
+    def _initial_arm(self, set_aside: Collection[int]) -> int | None:
         initial = self._opening
         missing = initial[self._earlier >= self._pulls[initial]]
         # If all initial pulls are under way and nothing is known yet: go round them again.

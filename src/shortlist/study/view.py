@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ import pandas as pd
 
 from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import Steps
+from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
@@ -133,6 +133,20 @@ class View:
         return self._log.ledger.open_at_changes()
 
     @property
+    def widenings(self) -> list[tuple[float, int]]:
+        """The values that ε was widened to, and after how many evaluations each time."""
+        steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
+        told = np.cumsum(steps.kinds == TAKE)
+        wider = steps.kinds == WIDEN
+        values = steps.values[wider].tolist()  # noqa: PD011
+        return list(zip(values, told[wider].tolist(), strict=True))
+
+    @property
+    def begun_with(self) -> float:
+        """The ε that the study began with."""
+        return self.model.first_bound.problem.epsilon
+
+    @property
     def sources(self) -> list[Source]:
         """The studies from which results were carried over to this one."""
         return self._log.ledger.sources
@@ -165,7 +179,7 @@ class View:
     @property
     def mark(self) -> str:
         """The name, and a digest of name and problem, by which files of results are known."""
-        problem = self._log.first_problem
+        problem = self._log.first_problem  # ε may have been made larger since, and arms added
         figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
         words = json.dumps([self.name, *figures, *problem.names]).encode()
         content = words + problem.features.tobytes()
@@ -284,23 +298,16 @@ class View:
         return self._log.model.table()
 
 
-def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
-    """How many of these trials were asked for when all of the first plan was under way already."""
+def beyond_first_plan(study: View, trials: Iterable[Trial]) -> list[Trial]:
+    """Those of the trials, in order, that were asked for when all of the first plan was under way."""
     if not study.bound.engine.setup.pace.makes_plans:
-        return 0
-    asked = sum(
-        trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+        return []
+    asked = [
+        trial
         for trial in trials
-    )
-    return max(asked - len(study.model.first_bound.engine.setup.initial), 0)
-
-
-def is_beyond_first_plan(study: View, trial: Trial) -> bool:
-    """Whether a trial was asked for when all of the first plan was under way already."""
-    if trial.cause.origin != "initial":
-        return False
-    earlier = study.trials[: trial.number]
-    return beyond_first_plan(study, [*earlier, trial]) > beyond_first_plan(study, earlier)
+        if trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+    ]
+    return asked[len(study.model.first_bound.engine.setup.initial) :]
 
 
 def needed_now(study: View, trials: Sequence[Trial]) -> int:

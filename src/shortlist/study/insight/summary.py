@@ -47,7 +47,14 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "epsilon": study.problem.epsilon,
         "remaining": asdict(ahead or study.remaining()),
         "shortlist": list(study.shortlist.names),
+        "certain": _certain(study),
     }
+
+
+def _certain(study: Study) -> dict[str, Any] | None:
+    """What is certain of the list so far."""
+    found = study.shortlist.certain
+    return None if found is None else found.to_dict()
 
 
 def _linearity(study: Study) -> str:
@@ -143,6 +150,7 @@ def trial_report(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.number,
         "arm": trial.name,
+        "block": trial.block,
         "state": trial.state,
         "value": trial.value,
         "first_value": trial.first_value,
