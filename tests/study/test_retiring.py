@@ -267,7 +267,7 @@ def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
 def test_arms_added_in_the_middle_of_a_plan_wait_for_its_end() -> None:
     """Whether the results of a plan count must not depend on them."""
     study = begin()
-    go(study, 27)
+    go(study, 25)
     before = study.round
     assert before.results.pulls.any()
     study.add(arms=["N1"])
@@ -277,8 +277,9 @@ def test_arms_added_in_the_middle_of_a_plan_wait_for_its_end() -> None:
     assert after.results.pulls.tolist() == [*before.results.pulls.tolist(), 0, 0]
     assert study.statistic is None
     study.retire("C01", reason="x", whatever_the_results=True)  # ends the plan
-    shares = np.array(study.round.strategy._shares)
-    assert np.allclose(shares, 0.81 * np.array([0.8, 0.12, 0.04]))  # each addition pays a tenth
+    named = np.arange(3) < len(before.strategy._tables.namings)
+    left = np.where(named, 1.0, 0.81)  # each addition pays a tenth of what is left
+    assert np.allclose(study.round.strategy._shares, left * before.strategy._shares)
     go(study, means=np.append(MEANS, [3.0, -3.0]))
     assert "N1" in study.shortlist.names
 
@@ -306,6 +307,23 @@ def test_what_cannot_be_added_is_refused() -> None:
     go(others, 20)
     with pytest.raises(errors.InvalidInput, match="fixed before the first result"):
         others.add(arms=["x"])
+
+
+def test_a_larger_slack_and_more_arms_exclude_each_other() -> None:
+    """Both would choose, in view of the results, which pair has to be wrong."""
+    study = begin()
+    go(study, 27)
+    study.add(arms=["N1"])
+    with pytest.raises(errors.InvalidInput, match="arms were added"):
+        study.widen(0.1)
+    go(study, 60, means=np.append(MEANS, 0.0))
+    found = study.shortlist.certain
+    assert study.done or found is None or found.epsilon is None
+    study = begin()
+    go(study, 27)
+    study.widen(0.05)
+    with pytest.raises(errors.InvalidInput, match="epsilon was made larger"):
+        study.add(arms=["N1"])
 
 
 # Storage

@@ -282,6 +282,7 @@ class GuessAndVerify(Strategy):
         # A strategy for fewer arms that completes its plan before this one goes on, and which of
         # its arms each is.
         self._waits: tuple[Self, Integers] | None = None
+        self._grew = False  # whether arms were added: then what is proven is for one ε
 
     def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
         """How results become means and evidence."""
@@ -407,6 +408,7 @@ class GuessAndVerify(Strategy):
             named = now._verifier.keeps_named or not grows
             tables = before._tables.placed(places, now._problem, named=named)
             now._shares, now._looked = before._shares, before._looked
+            now._grew = grows or before._grew
             now.inside = placed(before.inside, places, False)
             if grows:
                 tables = now._with_last_resort(tables)
@@ -677,8 +679,11 @@ class GuessAndVerify(Strategy):
         if not self.has_looked:
             return super().certified(epsilon)
         tables, inside = self._tables, self.inside
-        least = float(tables.least_slack(inside, self._problem).max())
         passed = tables.margins(inside) >= 0.0
+        if self._grew:
+            least = self._problem.epsilon if passed.all() else math.inf
+        else:
+            least = float(tables.least_slack(inside, self._problem).max())
         return Certified.by_pairs(inside, least, passed, tables.settled(inside))
 
     @property

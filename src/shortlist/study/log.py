@@ -643,6 +643,11 @@ class Log:
                 f"{bound.name} cannot take more arms: its proof is for a number of arms that is "
                 f"fixed before the first result. Nothing was changed. {again}"
             )
+        if bound.problem.epsilon > model.first_bound.problem.epsilon:
+            raise InvalidInput(
+                "epsilon was made larger in view of the results, and arms cannot be added after "
+                f"that: the proof allows one of the two. Nothing was changed. {again}"
+            )
         if not model.initialized:
             raise InvalidInput(
                 "arms can be added before the first trial, or when the first plan is complete, but "
@@ -667,6 +672,12 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
+            if self._ledger.additions:
+                raise InvalidInput(
+                    "arms were added to this study, and then what is proven is for the epsilon that "
+                    "it has: nothing was changed. A study with a larger one and these results: "
+                    f"study.continued(epsilon={wider:g})."
+                )
             if self.model.stopped:
                 raise InvalidInput(
                     "the study has stopped, and a larger epsilon would only make its answer worth "
