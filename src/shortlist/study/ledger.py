@@ -171,7 +171,7 @@ class Ledger:
         settings: bytes = b"",
         blocks: Blocks = NO_BLOCKS,
     ) -> None:
-        self._first_names, self.names, self._seed, self.blocks = names, names, seed, blocks
+        self.names, self._seed, self.blocks = names, seed, blocks
         # Of trials that are open or told, the last of each cell, where a cell has one result.
         self.cells: dict[Cell, Trial] = {}
         self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
@@ -199,6 +199,8 @@ class Ledger:
         self.added: list[Added] = []
         self.additions: list[Addition] = []  # those of them that come after results
         self._one_step = Steps.empty(1)
+        self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
+        self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
 
@@ -624,23 +626,19 @@ class Ledger:
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
-        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
-        blocks = steps.blocks
-        held.fill(len(self.seconds) > 0)
+        steps.held.fill(len(self.seconds) > 0)
         if self._moves:
-            held[:] = self._held(due)
+            steps.held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
+            _write(steps, place, step)
             if isinstance(step, Marker):
-                kinds[place], arms[place], values[place] = step
-                blocks[place] = NO_BLOCK
+                self._order.append(step)
                 continue
+            self._order.append(step.number)
             del self.unsettled[step.number]
-            blocks[place] = step.block_index
             if step.state == "told":
-                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
-            else:
-                kinds[place], arms[place], values[place] = DECIDE, step.arm, 0.0
+        self._order_held += steps.held.tolist()
         if self.is_rewritten:
             self.taken = [self.trials[trial.number] for trial in self.taken]
         self._moves, self._stepping, self.has_news = [], [], False
@@ -656,9 +654,11 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._first_names, self._seed, blocks=self.blocks)
-        again.take_over([trial.row for trial in self.trials], self.events, self.changes)
-        return again.settle()
+        steps = Steps.empty(len(self._order))
+        steps.held[:] = self._order_held
+        for place, step in enumerate(self._order):
+            _write(steps, place, step if isinstance(step, Marker) else self.trials[step])
+        return steps
 
     def copies_of(
         self, trials: Sequence[Trial], mark: str, own_mark: str
@@ -722,6 +722,18 @@ def _is_anew(change: Retirement | Added) -> bool:
 def _marker(event: Event) -> Marker:
     """The step of the model that an event of ``STEPS`` is."""
     return Marker(STEPS[event.kind], value=event.value or 0.0)
+
+
+def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
+    """Write a closed trial, or another step, as a step for the model."""
+    if isinstance(step, Marker):
+        kind, arm, block, value = step.kind, step.arm, NO_BLOCK, step.value
+    elif step.value is not None:
+        kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
+    else:
+        kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
+    steps.kinds[place], steps.arms[place] = kind, arm
+    steps.blocks[place], steps.values[place] = block, value
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist import notebook
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
@@ -91,6 +92,9 @@ class Projection:
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(f"To the stop: {self.words}.")
 
     @property
     def short(self) -> str:
