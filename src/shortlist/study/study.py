@@ -989,10 +989,11 @@ class Study(View):
     ) -> None:
         """Add arms to a study that runs; which ones may depend on the results.
 
-        They come after the arms that it has; adding the same ones again changes nothing. Evidence on pairs with them counts from now on, so
-        that nothing is paid for them in δ, but a tenth of what is left for later guesses
-        (``docs/proofs.md``). Guess-and-verify can do that, which is the default; with other
-        algorithms arms can be added before the first trial.
+        They come after the arms that it has; adding the same ones again changes nothing. Evidence
+        on pairs with them counts from now on, and the δ of the study stays as it is. The price is a
+        tenth of what is left of δ for later guesses (``docs/proofs.md``). Guess-and-verify can do
+        that, which ``"auto"`` mostly takes; with other algorithms arms can be added before the first
+        trial.
 
         Parameters
         ----------
@@ -1003,11 +1004,12 @@ class Study(View):
 
         Examples
         --------
-        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
-        >>> study.run(lambda trial: [0.1, 0.5, 0.4][trial.arm], progress=False).names
+        >>> study = Study(arms=["ash", "box", "elm", "fig", "fir", "oak"], m=1, sigma=0.1, seed=0)
+        >>> means = [0.1, 0.0, 0.5, 0.2, 0.1, 0.3, 0.9]
+        >>> study.run(lambda trial: means[trial.arm], progress=False).names
         ('elm',)
-        >>> study.add(arms=["yew", "fir"])
-        >>> study.run(lambda trial: [0.1, 0.5, 0.4, 0.9, 0.2][trial.arm], progress=False).names
+        >>> study.add(arms=["yew"])
+        >>> study.run(lambda trial: means[trial.arm], progress=False).names
         ('yew',)
         """
         names, rows = self._new_arms(features, arms)
