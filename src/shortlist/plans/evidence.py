@@ -522,6 +522,14 @@ def expected_verification(
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
     14
     """
+    weights, total = own_design(*boundary_needs(means, inside, sigma, epsilon, delta), noise)
+    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+
+
+def boundary_needs(
+    means: Reals, inside: Mask, sigma: float, epsilon: float, delta: float
+) -> tuple[Integers, Integers, Reals]:
+    """The pairs at the boundary, if these are the means: b, c, and about what verifying each needs."""
     candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
     b = np.concatenate([np.full(len(others), worst), candidates])
@@ -529,8 +537,7 @@ def expected_verification(
     gaps = means[b] - means[c] + epsilon
     gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
     squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
-    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+    return b, c, squared * (sigma / gaps) ** 2
 
 
 class Verifier(ABC):
@@ -542,6 +549,8 @@ class Verifier(ABC):
     ----------
     keeps_values : bool
         Whether it needs every single result, not only their numbers and sums.
+    goes_on : bool
+        Whether its evidence can be taken over when arms are retired or added.
     keeps_named : bool
         Whether sets that were named before arms are added may still be verified after that.
     shares : tuple of float
@@ -551,6 +560,7 @@ class Verifier(ABC):
     """
 
     keeps_values: ClassVar[bool] = False
+    goes_on: ClassVar[bool] = False
     keeps_named: ClassVar[bool] = True
     shares: ClassVar[tuple[float, ...]] = SHARES
     means: Means
@@ -577,9 +587,9 @@ class Verifier(ABC):
         """With results of a plan that was not completed: they prove nothing."""
         return self
 
-    @abstractmethod
     def taking_over(self, before: Self, places: Integers) -> Self:
-        """With what one for other arms knows, of which ``places`` says which each arm is."""
+        """With what one for other arms knows, of which ``places`` says which each is; if it goes on."""
+        raise NotImplementedError
 
     @abstractmethod
     def nothing(self, rows: Integers) -> Evidence:
@@ -634,6 +644,8 @@ class ByEstimates(Verifier):
     arms : ArmEvidence
         What all plans so far say of every arm.
     """
+
+    goes_on: ClassVar[bool] = True
 
     problem: ReducedProblem
     means: Means

@@ -64,6 +64,8 @@ class Model:
         self.bound = self.first_bound = bound
         self._added = 0  # how often arms were added
         self.posterior = bound.engine.posterior()
+        self._keeps_values: bool = bound.problem.noise.suited(False, True)
+        self._taken: list[Steps] = []  # results, where single ones are needed
         self.round: Any = bound.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
         self.decision: Decision | None = None
@@ -124,9 +126,8 @@ class Model:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
-        bound, state = self.bound, self.posterior.state
-        past = PlanResults(state.pulls.copy(), state.sums.copy())
-        given = past, self.round.inside[bound.arms_left]
+        bound = self.bound
+        given = self._past(), self.round.inside[bound.arms_left]
         bound = replace(bound, rebind=partial(Guided().bind, past=given))
         self.bound = bound.on(bound.problem, bound.arms_left)
         self.verifies, self.verified_from = True, self.posterior.observed
@@ -165,6 +166,16 @@ class Model:
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
 
+    def _past(self) -> PlanResults:
+        """All results so far, every single one where the noise needs that."""
+        state = self.posterior.state
+        if not self._keeps_values:
+            return PlanResults(state.pulls.copy(), state.sums.copy())
+        arms = np.concatenate([each.arms for each in self._taken])
+        values = np.concatenate([each.values for each in self._taken])  # noqa: PD011
+        every = PlanResults.of(self.bound.problem.arms, arms, values)
+        return every.placed(self.bound.arms_left)
+
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
         if epsilon <= self.bound.problem.epsilon:
@@ -191,6 +202,8 @@ class Model:
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.bound.engine
         position.next[0] = position.is_in[0] = 0
+        if self._keeps_values:
+            self._taken.append(steps.mapped(lambda each: each[steps.kinds == TAKE]))
         while position.next[0] < len(steps.kinds):
             decided_at = int(position.decided_at[0])
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)
