@@ -36,11 +36,12 @@ KINDS: dict[str, dict[str, Any]] = {
         "sigma": "bounded",
         "reward_range": (0.0, 1.0),
     },
+    "bounded": {"sigma": "bounded", "reward_range": (0.0, 1.0)},
     "sigma estimated": {"sigma": "estimate"},
     "a σ for every arm": {"sigma": [0.3, 0.2, 0.3, 0.25, 0.3, 0.35, 0.2, 0.3]},
     "smallest": {"direction": "minimize"},
 }
-GOES_ON = ["auto", "auto with features", "guide", "sigma estimated", "smallest"]
+GOES_ON = ["auto", "auto with features", "guide", "bounded", "sigma estimated", "smallest"]
 
 
 def begin(kind: str = "auto", **others: Any) -> Study:
@@ -234,7 +235,7 @@ def test_after_a_verification_arms_are_retired_and_added_too() -> None:
 # Added arms
 
 
-@pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "smallest"])
+@pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "bounded", "smallest"])
 def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     storage = tmp_path / "a.db"
     study = begin(kind, storage=storage)

@@ -7,7 +7,6 @@ and have no estimates; their results are counted, and have no part in anything.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,7 +20,6 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import AnyEngine, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, TAKE, Position, Steps
 from shortlist.engine.round import Decision
-from shortlist.errors import SingularDesign
 from shortlist.posterior.posterior import Posterior
 from shortlist.rules.rule import Rule
 
@@ -53,8 +51,7 @@ def refill(posterior: Posterior, past: Posterior, places: Integers) -> None:
         before = past.pulls
         posterior.others[: len(before)] = before
         posterior.others[posterior.arms] = 0
-    with suppress(SingularDesign):
-        posterior.refresh()
+    posterior.refresh_if_spanning()
 
 
 class SomePosterior(Posterior):

@@ -282,9 +282,11 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not posterior.ready:
+                if not position.is_initialized[0]:
                     posterior.refresh()
-                position.is_initialized[0] = 1
+                    position.is_initialized[0] = 1
+                elif not posterior.ready:  # arms were added
+                    posterior.refresh_if_spanning()
             position.next[0] += 1
             position.is_in[0] = 0
             if self.stops(strategy):
