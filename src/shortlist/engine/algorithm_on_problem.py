@@ -55,6 +55,7 @@ class AlgorithmOnProblem:
     left: Integers | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
+    uses_costs: bool = False  # whether it minimises the cost, not the number of evaluations
     takes: tuple[str, ...] = (NO_BLOCKS.word,)  # the kinds of blocks that it works with
 
     def __post_init__(self) -> None:
@@ -99,6 +100,17 @@ class AlgorithmOnProblem:
     def widened(self, epsilon: float) -> AlgorithmOnProblem:
         """The same with a larger ε."""
         return self.on(self.problem.widened(epsilon), self.arms_left)
+
+    @property
+    def cost_words(self) -> str:
+        """What the costs are and what is made of them; empty where none were stated."""
+        costs = self.problem.costs
+        if not costs.stated:
+            return ""
+        used = "the plans minimise the cost"
+        if not self.uses_costs:
+            used = f"{self.name} does not use them: it minimises the number of evaluations"
+        return f"{costs.announcement}; {used}"
 
     @property
     def interval(self) -> ArmInterval:

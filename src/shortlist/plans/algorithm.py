@@ -54,6 +54,8 @@ class Planned(Algorithm):
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
+    uses_costs : bool
+        Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     in_range : Planned, optional
         The same algorithm for results that are only known to lie in a range; by default this one.
 
@@ -84,6 +86,7 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
+    uses_costs: bool = False
     in_range: Planned | None = None
 
     @property
@@ -125,6 +128,8 @@ class Planned(Algorithm):
         )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
+        if self.uses_costs:
+            reduced = reduced._replace(costs=problem.costs.of_arms(problem.arms))
         if noise.needs_replicates:  # the same plan before σ is known and after
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
@@ -143,4 +148,5 @@ class Planned(Algorithm):
             method=self.method,
             cited=tuple(self.cited),
             rebind=self.bind,
+            uses_costs=self.uses_costs,
         )

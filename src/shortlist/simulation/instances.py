@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
-from shortlist.problem import Problem, checked_seed
+from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rules import rewards as models
 from shortlist.rules.rule import Rule
 
@@ -43,6 +43,8 @@ class Instance:
         The parameters of the reward model.
     S : float or None
         ‖θ‖ where the means are linear in the features.
+    costs : Costs
+        What an evaluation of each arm costs.
     """
 
     label: str
@@ -54,6 +56,7 @@ class Instance:
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None
+    costs: Costs = EQUAL
 
     def problem(
         self,
@@ -74,6 +77,7 @@ class Instance:
             epsilon=epsilon,
             S=self.S or None if S is None else S,
             arms=self.names,
+            costs=self.costs,
         )
         ordered = np.sort(self.means)[::-1]
         if epsilon == 0.0 and ordered[self.m - 1] == ordered[self.m]:
@@ -163,12 +167,13 @@ def from_arrays(
     theta: ArrayLike | None = None,
     noise: str = "gaussian",
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "instance",
 ) -> Instance:
     """An instance from its features and either its means or its θ.
 
     ``sigma`` is the standard deviation of normal noise, one number or one for every arm, and what
-    algorithms are told about it.
+    algorithms are told about it. ``costs`` are those of an evaluation of each arm, as for ``Study``.
 
     Examples
     --------
@@ -206,7 +211,9 @@ def from_arrays(
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
     if theta is None:
         norm = _theta_norm(problem.features, truth)
-    return Instance(label, problem.features, truth, m, told, problem.names, model, parameters, norm)
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, truth, m, told, problem.names, model, parameters, norm
+    return Instance(label, *described, paid)
 
 
 def recorded(
@@ -216,6 +223,7 @@ def recorded(
     m: int,
     sigma: Any,
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "recorded",
 ) -> Instance:
     """An instance in which a pull returns one of the arm's recorded rewards.
@@ -226,7 +234,7 @@ def recorded(
         One row per arm.
     rewards : array, n × K
         One column per arm; a pull draws a row.
-    m, sigma, arms, label
+    m, sigma, arms, costs, label
         As for ``from_arrays``.
 
     Examples
@@ -245,9 +253,9 @@ def recorded(
         raise InvalidFeatures("recorded rewards must be finite: drop the rows that are not.")
     means = table.mean(axis=0)
     norm = _theta_norm(problem.features, means)
-    return Instance(
-        label, problem.features, means, m, told, problem.names, models.recorded, table, norm
-    )
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, means, m, told, problem.names, models.recorded, table, norm
+    return Instance(label, *described, paid)
 
 
 def _problem(

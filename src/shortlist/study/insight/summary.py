@@ -27,6 +27,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "stage": study.stage,
         "linearity": _linearity(study),
         "evaluations": study.evaluations,
+        "cost": study.cost if study.problem.costs.stated else None,
         "pending": states["pending"],
         "waiting": len(study.waiting),
         "failed": states["failed"],
@@ -73,7 +74,9 @@ def study_words(study: Study) -> str:
     from shortlist.study.failing import set_aside_words
     from shortlist.study.retiring import retired_words
 
-    words = [_progress_words(study)]
+    words, costs = [_progress_words(study)], study.problem.costs
+    if costs.stated:
+        words.append(f"So far: {costs.words(study.cost)}.")
     if not study.done:  # then the guarantee says it
         words.append(set_aside_words(study))
         words.append(f"Retired: {retired_words(study.retired)}." if study.retired else "")
