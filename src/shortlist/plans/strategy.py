@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
@@ -30,6 +31,8 @@ class ReducedProblem(NamedTuple):
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
     """
 
     features: Reals
@@ -40,6 +43,7 @@ class ReducedProblem(NamedTuple):
     noise: Reals | None = None
     first: Integers | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
 
     @property
     def noise_of_arms(self) -> Reals:

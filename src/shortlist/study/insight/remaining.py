@@ -147,6 +147,8 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
+    if study.problem.blocks.exist:
+        return _projection(study.round.strategy.projected(), "if the differences stay as they are")
     if study.bound.relation.guide and study.round.strategy.has_guess:
         return _guided(study)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
