@@ -71,7 +71,7 @@ $ shortlist continue screen.db --without-features
 $ shortlist continue screen.db --guide
 $ shortlist continue screen.db --misspecification 0.1
 $ shortlist continue screen.db --sigma 0.3 --name "screen, larger sigma"
-$ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
+$ shortlist ask screen.db --study "screen, without features" -n 8
 
 A new study is created next to the old one, with every result that was told,
 every failure and every correction, under the same numbers; the old one stays

@@ -171,6 +171,9 @@ class Engine:
         widths = self.setup.sigma * np.sqrt(2.0 * grown * variances * (1.0 + prior * variances))
         return Estimates(means, variances, (means - widths, means + widths))
 
+    def projected(self, current: Round, count: int, rng: np.random.Generator) -> None:
+        """The widths of intervals tell."""
+
     def gaps(
         self,
         posterior: Posterior,

@@ -59,6 +59,8 @@ class Planned(Algorithm):
         What fills its plans with results.
     takes : tuple of str
         The kinds of blocks that it works with.
+    in_range : Planned, optional
+        The same algorithm for results that are only known to lie in a range; by default this one.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Planned(Algorithm):
     uses_noise: bool = False
     engine: type[PlanEngine] = PlanEngine
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
+    in_range: Planned | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -97,6 +100,9 @@ class Planned(Algorithm):
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
+        suited = problem.noise.suited(self, self.in_range or self)
+        if suited is not self:
+            return suited.bind(problem, threshold)
         if threshold is not None:
             raise InvalidSetting(
                 f"{self.name} uses its own bound ({self.threshold.name!r}), which cannot be "
@@ -121,7 +127,13 @@ class Planned(Algorithm):
             problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
         )
         given = problem.m, noise.sigma, delta, problem.epsilon
-        reduced = ReducedProblem(features, *given, stated=noise, blocks=problem.blocks)
+        reduced = ReducedProblem(
+            features,
+            *given,
+            stated=noise,
+            limits=noise.limits_given(problem.minimizes),
+            blocks=problem.blocks,
+        )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
         if noise.needs_replicates:  # the same plan before σ is known and after

@@ -33,6 +33,8 @@ class ReducedProblem(NamedTuple):
         What is known of the noise, as the algorithm takes it; None where σ is all.
     blocks : Blocks
         What results share.
+    limits : tuple of float
+        The least and the largest result that the strategy can be given.
     """
 
     features: Reals
@@ -44,6 +46,7 @@ class ReducedProblem(NamedTuple):
     first: Integers | None = None
     stated: Noise | None = None
     blocks: Blocks = NO_BLOCKS
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
@@ -125,6 +128,18 @@ class Strategy(ABC):
         It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
+
+    @property
+    def noise_seen(self) -> Reals | None:
+        """(σ_a/σ)² of every arm as results have shown it; None where it is what is stated."""
+        return None
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+        return None
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""

@@ -121,6 +121,8 @@ class Ledger:
         # Events that the model must process, since settled, after their changes.
         self._stepping: list[tuple[int, Trial | Event]] = []
         self._one_step = Steps.empty(1)
+        self._order: list[int | Event] = []  # all that was settled: trials by number, and events
+        self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
 
@@ -475,23 +477,19 @@ class Ledger:
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
-        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
-        blocks = steps.blocks
-        held.fill(len(self.seconds) > 0)
+        steps.held.fill(len(self.seconds) > 0)
         if self._moves:
-            held[:] = self._held(due)
+            steps.held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
+            _write(steps, place, step)
             if isinstance(step, Event):
-                kinds[place], arms[place], values[place] = STEPS[step.kind], 0, step.value or 0.0
-                blocks[place] = NO_BLOCK
+                self._order.append(step)
                 continue
+            self._order.append(step.number)
             del self.unsettled[step.number]
-            blocks[place] = step.block_index
             if step.state == "told":
-                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
-            else:
-                kinds[place], arms[place], values[place] = DECIDE, step.arm, 0.0
+        self._order_held += steps.held.tolist()
         if self.is_rewritten:
             self.taken = [self.trials[trial.number] for trial in self.taken]
         self._moves, self._stepping, self.has_news = [], [], False
@@ -507,9 +505,11 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._names, self._seed, blocks=self.blocks)
-        again.take_over([trial.row for trial in self.trials], self.events, self.changes)
-        return again.settle()
+        steps = Steps.empty(len(self._order))
+        steps.held[:] = self._order_held
+        for place, step in enumerate(self._order):
+            _write(steps, place, step if isinstance(step, Event) else self.trials[step])
+        return steps
 
     def copies_of(
         self, trials: Sequence[Trial], mark: str, own_mark: str
@@ -557,6 +557,18 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
+
+
+def _write(steps: Steps, place: int, step: Trial | Event) -> None:
+    """Write a closed trial, or an event, as a step for the model."""
+    if isinstance(step, Event):
+        kind, arm, block, value = STEPS[step.kind], 0, NO_BLOCK, step.value or 0.0
+    elif step.value is not None:
+        kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
+    else:
+        kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
+    steps.kinds[place], steps.arms[place] = kind, arm
+    steps.blocks[place], steps.values[place] = block, value
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -54,10 +54,6 @@ class CellStrategy(Strategy):
     def beyond(self) -> Iterator[Cell]:
         """What to evaluate where the whole plan is under way and still more is wanted."""
 
-    @abstractmethod
-    def projected(self) -> tuple[float, float, float]:
-        """About how many more results it needs: few, as it looks, and many."""
-
 
 class CellProgress:
     """A strategy before the results of its plan, and what was told of it or of other cells."""

@@ -39,7 +39,7 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
-from shortlist.noise.paired import WithinBlocks
+from shortlist.noise.bounded import WithinBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.blocks.engine import CellEngine, CellStrategy
 from shortlist.plans.results import PlanResults
@@ -216,9 +216,8 @@ class CommonBlocks(CellStrategy):
                 f"common blocks are for {MOST_ARMS:,} arms at most, got {arms:,}: leave out arms that "
                 "are known to be bad, or leave out blocks."
             )
-        assert problem.stated is not None
         self._problem, self._shares = problem, shares
-        self._low, high = problem.stated.limits
+        self._low, high = problem.limits
         self._width = high - self._low
         # s of the tests to come, and of those of all pairs.
         self._slack = self._first_slack = problem.epsilon / self._width
@@ -592,7 +591,7 @@ class CommonBlocks(CellStrategy):
         """ln(1/share) of the set that is named first."""
         return -math.log(self._shares[0] * self._problem.delta)
 
-    def projected(self) -> tuple[float, float, float]:
+    def projected(self, count: int, rng: np.random.Generator) -> Reals:
         """How many more results the open pairs need if gaps are large, as estimated, and small."""
         seen, inside = self._seen, self.inside
         margins = self._margins(inside)
@@ -618,7 +617,7 @@ class CommonBlocks(CellStrategy):
             )
             most = self._size * len(inside) - float(seen.pulls.sum())
             found.append(float(min(max(left.sum(), 1.0), most)))
-        return found[0], found[1], found[2]
+        return np.array(found)
 
 
 ALGORITHMS = {

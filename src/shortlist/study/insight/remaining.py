@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist import notebook
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
@@ -92,6 +93,9 @@ class Projection:
     def __str__(self) -> str:
         return self.words
 
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(f"To the stop: {self.words}.")
+
     @property
     def short(self) -> str:
         """The same in a few words, for a line; empty where nothing is left or known.
@@ -147,10 +151,10 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
-    if study.problem.blocks.exist:
-        return _projection(study.round.strategy.projected(), "if the differences stay as they are")
-    if study.bound.relation.guide and study.round.strategy.has_guess:
-        return _guided(study)
+    generator = np.random.default_rng([study.seed, SALT])
+    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    if drawn is not None:
+        return _by_draws(study, drawn)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
@@ -188,14 +192,16 @@ def _with_tie(study: View, found: Projection) -> Projection:
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
 
 
-def _guided(study: View) -> Projection:
-    """What a list verified by own results still takes, by the model that guesses."""
-    generator = np.random.default_rng([study.seed, SALT])
-    left = study.round.strategy.expected_results(DRAWS, generator)
+def _by_draws(study: View, left: Reals) -> Projection:
+    """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    found = _projection(quantiles, "if the means are as the model guesses")
-    return _with_tie(study, replace(found, words=f"{found.words}{_if_linear(study)}"))
+    guide = study.bound.relation.guide
+    found = _projection(
+        quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    )
+    more = _if_linear(study) if guide else ""
+    return _with_tie(study, replace(found, words=f"{found.words}{more}"))
 
 
 def _if_linear(study: View) -> str:
