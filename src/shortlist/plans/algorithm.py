@@ -59,6 +59,8 @@ class Planned(Algorithm):
         What fills its plans with results.
     takes : tuple of str
         The kinds of blocks that it works with.
+    uses_costs : bool
+        Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     in_range : Planned, optional
         The same algorithm for results that are only known to lie in a range; by default this one.
 
@@ -91,6 +93,7 @@ class Planned(Algorithm):
     uses_noise: bool = False
     engine: type[PlanEngine] = PlanEngine
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
+    uses_costs: bool = False
     in_range: Planned | None = None
 
     @property
@@ -136,6 +139,8 @@ class Planned(Algorithm):
         )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
+        if self.uses_costs:
+            reduced = reduced._replace(costs=problem.costs.of_arms(problem.arms))
         if noise.needs_replicates:  # the same plan before σ is known and after
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
@@ -155,4 +160,5 @@ class Planned(Algorithm):
             cited=tuple(self.cited),
             rebind=self.bind,
             takes=self.takes,
+            uses_costs=self.uses_costs,
         )

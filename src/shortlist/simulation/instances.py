@@ -14,7 +14,7 @@ from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
-from shortlist.problem import Problem, checked_seed
+from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rules import rewards as models
 from shortlist.rules.rule import Rule
 
@@ -49,6 +49,8 @@ class Instance:
         What results share.
     noise : Noise or None
         What the algorithms are told in place of σ.
+    costs : Costs
+        What an evaluation of each arm costs.
     """
 
     label: str
@@ -60,6 +62,7 @@ class Instance:
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None
+    costs: Costs = EQUAL
     blocks: Blocks = NO_BLOCKS
     noise: Noise | None = None
 
@@ -83,6 +86,7 @@ class Instance:
             S=self.S or None if S is None else S,
             arms=self.names,
             blocks=self.blocks,
+            costs=self.costs,
         )
         ordered = np.sort(self.means)[::-1]
         if epsilon == 0.0 and ordered[self.m - 1] == ordered[self.m]:
@@ -172,12 +176,13 @@ def from_arrays(
     theta: ArrayLike | None = None,
     noise: str = "gaussian",
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "instance",
 ) -> Instance:
     """An instance from its features and either its means or its θ.
 
     ``sigma`` is the standard deviation of normal noise, one number or one for every arm, and what
-    algorithms are told about it.
+    algorithms are told about it. ``costs`` are those of an evaluation of each arm, as for ``Study``.
 
     Examples
     --------
@@ -215,7 +220,9 @@ def from_arrays(
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
     if theta is None:
         norm = _theta_norm(problem.features, truth)
-    return Instance(label, problem.features, truth, m, told, problem.names, model, parameters, norm)
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, truth, m, told, problem.names, model, parameters, norm
+    return Instance(label, *described, paid)
 
 
 def recorded(
@@ -225,6 +232,7 @@ def recorded(
     m: int,
     sigma: Any,
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "recorded",
 ) -> Instance:
     """An instance in which a pull returns one of the arm's recorded rewards.
@@ -235,7 +243,7 @@ def recorded(
         One row per arm.
     rewards : array, n × K
         One column per arm; a pull draws a row.
-    m, sigma, arms, label
+    m, sigma, arms, costs, label
         As for ``from_arrays``.
 
     Examples
@@ -254,9 +262,9 @@ def recorded(
         raise InvalidFeatures("recorded rewards must be finite: drop the rows that are not.")
     means = table.mean(axis=0)
     norm = _theta_norm(problem.features, means)
-    return Instance(
-        label, problem.features, means, m, told, problem.names, models.recorded, table, norm
-    )
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, means, m, told, problem.names, models.recorded, table, norm
+    return Instance(label, *described, paid)
 
 
 def table(
@@ -310,7 +318,8 @@ def table(
     rows = np.ascontiguousarray(values.T)
     means = values.mean(axis=1)
     given = problem.features, means, m, noise.sigma, problem.names, models.recorded, rows
-    return Instance(label, *given, float(np.linalg.norm(means)), shared, noise)
+    norm = float(np.linalg.norm(means))
+    return Instance(label, *given, norm, blocks=shared, noise=noise)
 
 
 def _problem(
