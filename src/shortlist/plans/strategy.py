@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
@@ -32,6 +33,8 @@ class ReducedProblem(NamedTuple):
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
     limits : tuple of float
         The least and the largest result that the strategy can be given.
     """
@@ -45,6 +48,7 @@ class ReducedProblem(NamedTuple):
     first: Integers | None = None
     costs: Reals | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property

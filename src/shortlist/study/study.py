@@ -877,6 +877,8 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
+        if not self.round.until_decision:
+            raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
         self._log.step("reopened")
 
     def widen(self, epsilon: float) -> None:
