@@ -83,12 +83,14 @@ class Estimates(NamedTuple):
     """What is known about every arm by itself.
 
     ``variances`` are the squares of the widths in units of Cσ; ``intervals`` are the lower and upper
-    ends where they are others than μ̂ ± Cσ√(xᵀV⁻¹x).
+    ends where they are others than μ̂ ± Cσ√(xᵀV⁻¹x). ``noise`` is (σ_a/σ)² as results have shown it, where
+    that is not what is stated.
     """
 
     means: Reals
     variances: Reals
     intervals: tuple[Reals, Reals] | None = None
+    noise: Reals | None = None
 
 
 class Gaps(NamedTuple):
@@ -121,6 +123,17 @@ class AnyEngine(Protocol):
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it can go on with what it knows when arms are retired or added."""
+
+    def go_on(self, before: Any, places: Integers, seed: int, *, proves: bool) -> Any:
+        """The round that follows one for other arms, where ``goes_on``.
+
+        ``places`` says which of those arms each arm is, ``NO_ARM`` for one that was added. Where it
+        no longer ``proves``, what came before only guides.
+        """
 
     def posterior(self) -> Posterior:
         """An empty posterior."""

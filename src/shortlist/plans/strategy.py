@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
@@ -26,10 +27,14 @@ class ReducedProblem(NamedTuple):
         The problem's.
     noise : array, K, optional
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
+    costs : array, K, optional
+        What a pull of each arm costs, for a strategy that uses it; the others minimise pulls.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
     limits : tuple of float
         The least and the largest result that the strategy can be given.
     """
@@ -41,13 +46,20 @@ class ReducedProblem(NamedTuple):
     epsilon: float
     noise: Reals | None = None
     first: Integers | None = None
+    costs: Reals | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
         """(σ_a/σ)² of every arm, 1 where nothing else is known."""
         return np.ones(len(self.features)) if self.noise is None else self.noise
+
+    @property
+    def cost_of_arms(self) -> Reals:
+        """What a pull of each arm costs, 1 where nothing else is known."""
+        return np.ones(len(self.features)) if self.costs is None else self.costs
 
 
 class Strategy(ABC):
@@ -80,6 +92,8 @@ class Strategy(ABC):
         Whether it is given every single result of a plan, not only their numbers and sums.
     counts_all : bool
         Whether it is also given results of blocks beyond its plan that come before that is complete.
+    goes_on : bool
+        Whether it can go on with what it knows when arms are retired or added.
     """
 
     plan: Integers
@@ -91,6 +105,7 @@ class Strategy(ABC):
     alone: bool = False
     keeps_values: bool = False
     counts_all: bool = False
+    goes_on: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -128,6 +143,11 @@ class Strategy(ABC):
         default the same plan is repeated.
         """
 
+    @property
+    def noise_seen(self) -> Reals | None:
+        """(σ_a/σ)² of every arm as results have shown it; None where it is what is stated."""
+        return None
+
     def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times.
 
@@ -138,6 +158,32 @@ class Strategy(ABC):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
+
+    def go_on(
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
+        """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
+
+        Parameters
+        ----------
+        before : Strategy
+            It is left as it is.
+        places : array of int
+            Which of the arms before each arm is, ``NO_ARM`` for one that was added.
+        results : PlanResults
+            Those of its plan so far. Returned are those of the plan at hand: these, if the same
+            plan goes on.
+        seed : int
+            The study's.
+        proves : bool
+            Whether what came before may prove an answer; else it guides.
+        """
+        raise NotImplementedError
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether some of δ is left for answers with arms that are added."""
+        return self.goes_on
 
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""

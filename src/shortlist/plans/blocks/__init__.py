@@ -1,1 +1,1 @@
-"""Algorithms for results that share something: differences within blocks."""
+"""Algorithms that compare arms within blocks."""

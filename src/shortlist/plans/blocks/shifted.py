@@ -162,11 +162,15 @@ class ShiftedMeans(Means):
         level = np.full((arms, 1), arms**-0.5)
         beside = problem._replace(features=np.hstack([self._basis, level]))
         self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
-        self.shortest = self._plans.shortest
+        self.shortest, self.costs = self._plans.shortest, self._plans.costs
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, and its weights."""
         return self._plans.first()
+
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        return self._plans.before_fit(results)
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
@@ -239,7 +243,7 @@ class Shifted(GuessAndVerify):
                 "standard deviation of results of one arm within a block."
             )
         super().__init__(problem)
-        self.keeps_values = True
+        self.keeps_values, self.goes_on = True, False
         if self._shifted.is_linear:
             self.plan = self.plan + self._probes(FIRST_PROBES)
         self._size = 1  # results of the largest block of the last plan
