@@ -879,7 +879,7 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
-        if not self.round.until_decision:
+        if self.problem.blocks.once and not self.round.until_decision:
             raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
         self._log.step("reopened")
 

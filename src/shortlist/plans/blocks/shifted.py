@@ -46,7 +46,7 @@ APART = 1e-6  # along an unknown direction: arms further apart are not compared
 
 
 @dataclass(frozen=True, eq=False)
-class WithinBlocks:
+class BlockEquations:
     """What results say once the level of every block is free: the normal equations of the means.
 
     Those of several plans add up.
@@ -65,7 +65,7 @@ class WithinBlocks:
     Examples
     --------
     >>> two = PlanResults.of(3, np.array([0, 1]), np.array([5.0, 7.0]), np.array([4, 4]))
-    >>> WithinBlocks.of(two, np.ones(3)).sums.tolist()
+    >>> BlockEquations.of(two, np.ones(3)).sums.tolist()
     [-1.0, 1.0, 0.0]
     """
 
@@ -75,7 +75,7 @@ class WithinBlocks:
     total: float
 
     @classmethod
-    def of(cls, results: PlanResults, noise: Reals) -> WithinBlocks:
+    def of(cls, results: PlanResults, noise: Reals) -> BlockEquations:
         """The results of a plan, where those of arm a have the variance ``noise[a]``."""
         arms, blocks, values = results.singles
         _, blocks = np.unique(blocks, return_inverse=True)
@@ -89,8 +89,8 @@ class WithinBlocks:
         np.add.at(sums, arms, weights * (values - levels[blocks]))
         return cls(results.pulls, matrix, sums, float(values.sum()))
 
-    def __add__(self, other: WithinBlocks) -> WithinBlocks:
-        return WithinBlocks(
+    def __add__(self, other: BlockEquations) -> BlockEquations:
+        return BlockEquations(
             self.pulls + other.pulls,
             self.matrix + other.matrix,
             self.sums + other.sums,
@@ -182,11 +182,11 @@ class ShiftedMeans(Means):
         """About ``length`` pulls by these weights."""
         return self._plans.plan(weights, length, rng)
 
-    def summary(self, results: PlanResults) -> WithinBlocks:
+    def summary(self, results: PlanResults) -> BlockEquations:
         """The normal equations."""
-        return WithinBlocks.of(results, self.noise)
+        return BlockEquations.of(results, self.noise)
 
-    def fit(self, results: WithinBlocks) -> ShiftedFit:
+    def fit(self, results: BlockEquations) -> ShiftedFit:
         """Least squares with a free level of every block."""
         from scipy.sparse.csgraph import connected_components  # loads late
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, p_value
-from shortlist.plans.blocks.shifted import ShiftedMeans, WithinBlocks, solved
+from shortlist.plans.blocks.shifted import BlockEquations, ShiftedMeans, solved
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.trial import came_together
@@ -164,7 +164,7 @@ def fit_within_blocks(study: View) -> Found:
     problem = study.problem
     noise = problem.relative_noise
     shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
-    equations = WithinBlocks.of(PlanResults.of(problem.arms, arms, values, blocks), noise)
+    equations = BlockEquations.of(PlanResults.of(problem.arms, arms, values, blocks), noise)
     linear = ShiftedMeans(ReducedProblem(problem.reduced, problem.m, 1.0, 0.5, 0.0, noise))
     white, means, _ = solved(equations.matrix, equations.sums)
     fit = linear.fit(equations)
