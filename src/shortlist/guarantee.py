@@ -372,6 +372,14 @@ def of_budget(
     )
 
 
+def exact(problem: Problem) -> list[str]:
+    """That the answer is certain, in a sentence."""
+    return [
+        "The answer is exact: it follows from the results that are known, whatever the missing ones "
+        f"of the {problem.arms * (problem.blocks.number or 0):,} cells of the pool are."
+    ]
+
+
 @dataclass(frozen=True)
 class Course:
     """How the results of an answer came in: how many did so in each way that matters."""

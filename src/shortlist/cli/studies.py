@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from shortlist.cli.output import (
     say_state,
     trial_rows,
 )
-from shortlist.cli.screen_toml import ScreenFile
+from shortlist.cli.screen_toml import ScreenFile, numbers_by_arm
 from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
@@ -273,6 +274,10 @@ def continue_study(
     epsilon: Annotated[
         float | None, different(parser=decimal, metavar="ε", help="The slack in the means.")
     ] = None,
+    costs: Annotated[
+        Path | None,
+        different(metavar="FILE", help="Name of an arm and cost of an evaluation, in two columns."),
+    ] = None,
     budget: Annotated[
         int | None, different(metavar="T", help="Stop after this number of results.")
     ] = None,
@@ -290,6 +295,8 @@ def continue_study(
         changes["features"] = None
     if guide:
         changes["trust"] = "guide"
+    if costs is not None:
+        changes["costs"] = numbers_by_arm(costs, "cost")
     if misspecification is not None:
         from shortlist.plans.mislid.algorithm import MisLid
 

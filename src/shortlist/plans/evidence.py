@@ -465,12 +465,18 @@ def _least_slack(
 
 
 def expected_verification(
-    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
+    means: Reals,
+    inside: Mask,
+    noise: Reals,
+    sigma: float,
+    epsilon: float,
+    delta: float,
+    costs: Reals | float = 1.0,
 ) -> float:
     """About how many evaluations verify these arms by results of their own, if these are the means.
 
-    The pairs of the worst arm inside, and of the best one outside, decide that. A gap that seems to be
-    0 or less is taken for the smallest one that is not.
+    They are shared out so that they cost least. The pairs of the worst arm inside, and of the best one
+    outside, decide that. A gap that seems to be 0 or less is taken for the smallest one that is not.
 
     Examples
     --------
@@ -478,8 +484,9 @@ def expected_verification(
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
     14
     """
-    weights, total = own_design(*boundary_needs(means, inside, sigma, epsilon, delta), noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+    pairs = boundary_needs(means, inside, sigma, epsilon, delta)
+    weights, total = own_design(*pairs, noise * costs)
+    return OVERSHOOT * float(np.maximum(weights * total / costs, 1.0).sum())
 
 
 def boundary_needs(

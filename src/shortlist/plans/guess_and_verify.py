@@ -297,9 +297,8 @@ class GuessAndVerify(Strategy):
             if verifier.looks(made, looked):
                 looked = made
                 tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
-            plan, weights = self._next_plan(
-                verifier, tables, guess, inside, pairs, float(made), rng
-            )
+            spent = verifier.means.spent(total.pulls)
+            plan, weights = self._next_plan(verifier, tables, guess, inside, pairs, spent, rng)
         self._verifier, self._tables, self._results = verifier, tables, total
         self._whole, self._guess, self._looked = whole, guess, looked
         self.plan, self._weights, self.inside = plan, weights, inside
@@ -417,10 +416,13 @@ class GuessAndVerify(Strategy):
         guess: Fit,
         inside: Mask,
         pairs: OpenPairs,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
-        """A plan for the open pairs, about a quarter as long as they need, and its weights."""
+        """A plan for the open pairs, at about a quarter of what they need, and its weights.
+
+        ``spent`` is what the results so far have cost: their number where all arms cost the same.
+        """
         sigma = self._problem.sigma
         evidence, level = tables.latest(inside)
         guesses = evidence is tables.fall_back and len(tables.namings) < len(self._shares)
@@ -434,7 +436,7 @@ class GuessAndVerify(Strategy):
         widths = NARROWED * sigma * np.sqrt(squared * pairs.variances)
         lacking = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
         to_add_to = None if guesses else evidence
-        return self.plan_for(verifier.means, pairs, lacking, to_add_to, guess, made, rng)
+        return self.plan_for(verifier.means, pairs, lacking, to_add_to, guess, spent, rng)
 
     def plan_for(
         self,
@@ -443,7 +445,7 @@ class GuessAndVerify(Strategy):
         lacking: Reals,
         evidence: Evidence | None,
         guess: Fit,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan that gives the pairs some of the information they lack, and its weights.
@@ -459,8 +461,10 @@ class GuessAndVerify(Strategy):
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
         if in_all is not None:
-            return means.lacking(pairs.b, pairs.c, weights * total, in_all[0], made, rng), weights
-        length = max(means.shortest * made, min(made, QUARTER * total))
+            return means.lacking(
+                pairs.b, pairs.c, weights * total / means.costs, in_all[0], spent, rng
+            ), weights
+        length = max(means.shortest * spent, min(spent, QUARTER * total))
         return means.plan(weights, length, rng), weights
 
     def suppose(self, means: Reals) -> None:
@@ -634,6 +638,7 @@ def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
         summary=f"Karnin 2016, adapted to any m; {summary}",
         interval=INTERVAL,
         uses_noise=True,
+        uses_costs=True,
         **others,
     )
     return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets))

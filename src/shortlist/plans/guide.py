@@ -228,8 +228,9 @@ class GuidedStrategy(GuessAndVerify):
         rng = np.random.default_rng(made)
         self._tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
+        spent = verifier.means.spent(results.pulls)
         self.plan, self._weights = self._next_plan(
-            verifier, self._tables, guess, inside, pairs, float(made), rng
+            verifier, self._tables, guess, inside, pairs, spent, rng
         )
 
     def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
@@ -287,7 +288,7 @@ class GuidedStrategy(GuessAndVerify):
         lacking: Reals,
         evidence: Evidence | None,
         guess: Fit,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan by the features to guess while that says most; to verify, results that are lacking."""
@@ -296,13 +297,14 @@ class GuidedStrategy(GuessAndVerify):
             if departures.mean() < DEPARTING * pairs.variances.mean():
                 needs = np.maximum(lacking, SHORTEST / pairs.variances)
                 most = largest_first(needs * pairs.variances)[:PAIRS]
+                dear = means.noise * means.costs
                 weights, total = contrast_design(
-                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=means.noise
+                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=dear
                 )
-                length = max(SHORTEST * made, min(made, QUARTER * total))
-                scaled = self._basis / np.sqrt(means.noise)[:, None]
-                return counts(np.ascontiguousarray(scaled), weights, length), np.zeros(len(weights))
-        return super().plan_for(means, pairs, lacking, evidence, guess, made, rng)
+                length = max(SHORTEST * spent, min(spent, QUARTER * total))
+                scaled = np.ascontiguousarray(self._basis / np.sqrt(dear)[:, None])
+                return counts(scaled, *means.in_pulls(weights, length)), np.zeros(len(weights))
+        return super().plan_for(means, pairs, lacking, evidence, guess, spent, rng)
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """The arms' own averages; for an arm without a result, what the model says."""
@@ -316,14 +318,14 @@ class GuidedStrategy(GuessAndVerify):
 
     def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
-        problem, guess, noise = self._problem, self._guess, self._verifier.means.noise
+        problem, guess, of = self._problem, self._guess, self._verifier.means
         if guess is None:
             return None
         arms = np.arange(len(guess.means))
         drawn = guess.means + problem.sigma * guess.draw(arms, count, rng)
         others = problem.sigma, problem.epsilon, problem.delta
         needed = [
-            expected_verification(means, best_of(means, problem.m), noise, *others)
+            expected_verification(means, best_of(means, problem.m), of.noise, *others, of.costs)
             for means in drawn
         ]
         named_at = max((each.made for each in self._tables.namings), default=self._before)
@@ -338,7 +340,7 @@ class GuidedStrategy(GuessAndVerify):
         if self._guess is None:
             return None
         pairs = hardest_pairs(self._guess, self.inside, self._problem)
-        noise = self._verifier.means.noise
+        noise = self._verifier.means.noise * self._verifier.means.costs
         _, linear = contrast_design(
             np.ascontiguousarray(self._problem.features), *pairs, noise=noise
         )
@@ -474,6 +476,7 @@ class Guided(Algorithm):
             works=self.works,
             adapted=self.adapted,
             uses_noise=True,
+            uses_costs=True,
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))

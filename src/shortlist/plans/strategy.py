@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
@@ -26,10 +27,14 @@ class ReducedProblem(NamedTuple):
         The problem's.
     noise : array, K, optional
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
+    costs : array, K, optional
+        What a pull of each arm costs, for a strategy that uses it; the others minimise pulls.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
     limits : tuple of float
         The least and the largest result that the strategy can be given.
     """
@@ -41,13 +46,20 @@ class ReducedProblem(NamedTuple):
     epsilon: float
     noise: Reals | None = None
     first: Integers | None = None
+    costs: Reals | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
         """(σ_a/σ)² of every arm, 1 where nothing else is known."""
         return np.ones(len(self.features)) if self.noise is None else self.noise
+
+    @property
+    def cost_of_arms(self) -> Reals:
+        """What a pull of each arm costs, 1 where nothing else is known."""
+        return np.ones(len(self.features)) if self.costs is None else self.costs
 
 
 class Strategy(ABC):

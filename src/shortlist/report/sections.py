@@ -92,6 +92,8 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
     study = analysis.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
     rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
+    if study.problem.costs.stated:
+        rows.append(("What they cost", number(study.cost)))
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
@@ -179,6 +181,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
         rows.insert(1, ("Before the verification", before))
     rows[1:1] = study.aim.settings
+    rows += [("Costs", bound.cost_words)] * bool(bound.cost_words)
     rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))

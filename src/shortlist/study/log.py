@@ -320,6 +320,7 @@ class Log:
                 if (
                     decision is not None
                     and not decision.stop
+                    and decision.arm != NO_ARM
                     and not (aside and (decision.arm in aside or decision.queued in aside))
                 ):
                     yield Cell(decision.arm, decision.block), Cause.of(decision)

@@ -125,6 +125,10 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, except for trials of a ``run`` that has not been heard of for a minute.
+    costs : a number for every arm, in order or by name, optional
+        What an evaluation of each arm costs. Allocations then minimise the cost and not the number
+        of evaluations, with algorithms that can (``"auto"`` takes one), and ``study.cost`` counts it.
+        They have no part in the guarantee. See ``docs/lab.md``.
     blocks : int, list of names or "random", optional
         What results share. A number, or the names of the questions, patients or folds: a pool. Each
         arm has one result on each block, and the answer is about the mean over exactly these.
@@ -174,6 +178,7 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
+        costs: Any = None,
     ) -> None:
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
@@ -192,6 +197,7 @@ class Study(View):
             S=S,
             arms=arms,
             blocks=blocks,
+            costs=costs,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -314,7 +320,7 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms, blocks, m, σ, δ, ε, direction, seed and lease are
+        This study stays as it is. The same arms, blocks, costs, m, σ, δ, ε, direction, seed and lease are
         taken over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
 
         Parameters
@@ -354,6 +360,7 @@ class Study(View):
             "epsilon": problem.epsilon,
             "direction": problem.direction,
             "blocks": problem.blocks,
+            "costs": problem.costs,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -852,6 +859,8 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
+        if not self.round.until_decision:
+            raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
         self._log.step("reopened")
 
     def widen(self, epsilon: float) -> None:

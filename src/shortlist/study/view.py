@@ -75,6 +75,11 @@ class View:
         return self.model.posterior.observed
 
     @property
+    def cost(self) -> float:
+        """What the results processed so far have cost; their number where no costs were stated."""
+        return self.problem.costs.total(self.model.posterior.pulls)
+
+    @property
     def budget(self) -> int | None:
         """After how many results the study stops; None if it stops when it is certain enough."""
         return self.aim.budget

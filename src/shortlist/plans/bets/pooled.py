@@ -561,12 +561,13 @@ class SeenMeans(OwnMeans):
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for all pairs, and how many pulls give each what it needs."""
-        return own_design(b, c, needs, self._for_designs, start)
+        """Shares of the cost for all pairs, and the cost that gives each what it needs."""
+        return own_design(b, c, needs, self._for_designs * self.costs, start)
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
-        """About ``length`` pulls by these weights, rounded at random."""
-        return rounded(weights * length, rng)
+        """Pulls that cost about ``length``, by these weights, rounded at random."""
+        shares, number = self.in_pulls(weights, length)
+        return rounded(shares * number, rng)
 
     def lacking(
         self,
@@ -574,7 +575,7 @@ class SeenMeans(OwnMeans):
         c: Integers,
         wanted: Reals,
         counted: Integers | Reals,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> Integers:
         """Some of the pulls that are lacking, and a few where a pair seems to have all but is open."""
@@ -584,8 +585,8 @@ class SeenMeans(OwnMeans):
         done = lacking[b] + lacking[c] <= 0.0
         for arms in (b[done], c[done]):
             lacking[arms] = np.maximum(lacking[arms], few[arms])
-        total = float(lacking.sum())
-        length = max(self.shortest * float(counted.sum()), min(made, SHORT * total))
+        total = float((lacking * self.costs).sum())
+        length = max(self.shortest * self.spent(counted), min(spent, SHORT * total))
         return rounded(lacking * (length / total), rng)
 
 
@@ -858,7 +859,8 @@ class ByBets(Verifier):
         b = np.repeat(np.flatnonzero(inside), (~inside).sum())
         c = np.tile(np.flatnonzero(~inside), inside.sum())
         needs = squared * (problem.sigma / sizes[place[b], c]) ** 2
-        weights, _ = own_design(b, c, needs, self.means.noise)
+        costs = self.means.costs
+        weights = own_design(b, c, needs, self.means.noise * costs)[0] / costs
         scaled = np.clip((guess.means - self.wealths.low) / span, 0.0, 1.0)
         counted = self.wealths.pulls
         return PairBets(
@@ -890,7 +892,7 @@ class ByBets(Verifier):
         """As the variances are that were seen."""
         problem = self.problem
         given = problem.sigma, problem.epsilon, problem.delta
-        return expected_verification(means, inside, self.means.noise, *given)
+        return expected_verification(means, inside, self.means.noise, *given, self.means.costs)
 
     def supposed(self, plan: Integers, means: Reals) -> PlanResults:
         """Results to either side of the means, as far from them as results were so far."""

@@ -27,6 +27,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "stage": study.stage,
         "linearity": _linearity(study),
         "evaluations": study.evaluations,
+        "cost": study.cost if study.problem.costs.stated else None,
         "pending": states["pending"],
         "waiting": len(study.waiting),
         "failed": states["failed"],
@@ -64,7 +65,9 @@ def study_words(study: Study) -> str:
     from shortlist.study.failing import set_aside_words
 
     words = "" if study.done else set_aside_words(study)  # then the guarantee says it
-    return f"{_progress_words(study)} {words}".rstrip()
+    costs = study.problem.costs
+    paid = f"So far: {costs.words(study.cost)}." if costs.stated else ""
+    return " ".join(filter(None, (_progress_words(study), paid, words)))
 
 
 def _progress_words(study: Study) -> str:
