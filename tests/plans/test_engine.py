@@ -28,8 +28,9 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.simulation.instances import Instance
 from shortlist.study.guarantee_parts import conditions
+from without_blocks import WITHOUT_BLOCKS
 
-NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
+NAMES: list[Any] = [n for n in WITHOUT_BLOCKS if isinstance(ALGORITHMS[n], Planned)]
 NAMES += [MisLid(misspecification=0.05)]
 CLASSICAL = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=QUIET)
 # Some of them are for results in [0, 1] only.
@@ -205,7 +206,8 @@ class TestContract:
         before = {key: np.copy(value) for key, value in vars(now.strategy).items()
                   if isinstance(value, np.ndarray)}  # fmt: skip
         for _ in range(3):
-            twin.results = PlanResults.at(twin.strategy.plan, CHANCES)
+            arms = np.repeat(np.arange(len(CHANCES)), twin.strategy.plan)
+            twin.results = PlanResults.of(len(CHANCES), arms, CHANCES[arms])
             twin.decide(1)
         for key, value in before.items():
             np.testing.assert_array_equal(getattr(now.strategy, key), value)
