@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -21,12 +21,13 @@ from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Problem
+from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
+from shortlist.study.model import Addition
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
-    *("algorithm", "threshold", "seed", "lease", "audit", "blocks"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
 )
 
 
@@ -68,6 +69,7 @@ class Definition:
             "audit": bool(audit),
             "direction": problem.direction,
             "blocks": problem.blocks.written,
+            "costs": problem.costs.written,
         }
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
@@ -116,7 +118,7 @@ class Definition:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
         noise = Noise.read(self.choices["sigma"])
-        asked["blocks"] = self.blocks
+        asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
@@ -152,6 +154,23 @@ class Definition:
         """A digest of the whole definition, from which the study's fingerprint starts."""
         choices = json.dumps(self.choices, sort_keys=True)
         return hashlib.blake2b((choices + self.features_hash).encode()).digest()
+
+    def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
+        """Without the arms at its end that were added to the stored study later; else as it is."""
+        later: list[str] = []
+        rows: list[NDArray[np.float64]] = []
+        first = len(stored.names)
+        for names, more in added:
+            later += names
+            rows += [] if more is None else [more]
+        if self.names != (*stored.names, *later)[: len(self.names)] or len(self.names) <= first:
+            return self
+        if self.features is None or stored.features is None:
+            return replace(self, names=stored.names)
+        now = np.vstack([stored.features, *rows])[: len(self.names)]
+        if not np.array_equal(now, self.features):
+            return self
+        return replace(self, names=stored.names, features=stored.features)
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
@@ -266,6 +285,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
         return Noise.read(value).specification
     if key == "blocks":
         return Blocks.read(value).announcement
+    if key == "costs":
+        return Costs.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)
