@@ -34,13 +34,15 @@ def recommended(problem: Problem) -> Algorithm:
     cheaper. If no pair of arms is compared better by pulling others than by pulling the two, features
     are of little use, and every arm is judged by its own results. If σ is estimated, differs from
     arm to arm or is only known by a range, or costs differ, Phased cannot use that, and a guess is
-    verified whatever the size.
+    verified whatever the size. With blocks, arms are compared within them.
 
     Examples
     --------
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
+    if problem.blocks.algorithm:
+        return ALGORITHMS[problem.blocks.algorithm]
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     same = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0

@@ -125,6 +125,8 @@ def new(
     taken_over = ""
     if old is not None:
         taken_over = f" {count(carried, 'result')} of {old.name!r} taken over."
+        if left := sum(trial.name not in study.problem.names for trial in old.taken):
+            taken_over += f" {count(left, 'result')} of arms that are not in it left out."
     if made:
         say(f"Study {study.name!r} made, {where}.{taken_over}")
     else:

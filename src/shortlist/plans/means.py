@@ -147,6 +147,10 @@ class Means(ABC):
         """What some results say of the means."""
 
     @abstractmethod
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+
+    @abstractmethod
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
@@ -220,6 +224,12 @@ class LinearMeans(Means):
             means = means + fitted(white, (sums - pulls * means) / self.noise)
         return LinearFit(means, white)
 
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        first = self.first()[0]
+        spans = np.linalg.matrix_rank(self.basis[results.pulls > 0]) == self.basis.shape[1]
+        return np.zeros_like(first) if spans else first
+
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
@@ -271,6 +281,10 @@ class OwnMeans(Means):
         pulled = pulls > 0
         own[pulled] = self.noise[pulled] / pulls[pulled]
         return OwnFit(np.where(pulled, sums / np.maximum(pulls, 1), 0.0), own)
+
+    def before_fit(self, results: PlanResults) -> Integers:
+        """One pull of each arm that has no result."""
+        return (results.pulls == 0).astype(np.int64)
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,6 +23,7 @@ from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
 from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
+from shortlist.study.model import Addition
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
@@ -153,6 +154,23 @@ class Definition:
         """A digest of the whole definition, from which the study's fingerprint starts."""
         choices = json.dumps(self.choices, sort_keys=True)
         return hashlib.blake2b((choices + self.features_hash).encode()).digest()
+
+    def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
+        """Without the arms at its end that were added to the stored study later; else as it is."""
+        later: list[str] = []
+        rows: list[NDArray[np.float64]] = []
+        first = len(stored.names)
+        for names, more in added:
+            later += names
+            rows += [] if more is None else [more]
+        if self.names != (*stored.names, *later)[: len(self.names)] or len(self.names) <= first:
+            return self
+        if self.features is None or stored.features is None:
+            return replace(self, names=stored.names)
+        now = np.vstack([stored.features, *rows])[: len(self.names)]
+        if not np.array_equal(now, self.features):
+            return self
+        return replace(self, names=stored.names, features=stored.features)
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
