@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
@@ -23,7 +24,8 @@ from shortlist.errors import (
 )
 from shortlist.features import features_and_names
 from shortlist.noise import Noise
-from shortlist.noise.noise import checked_number
+from shortlist.noise.given import each_arm
+from shortlist.noise.noise import checked_number, positive
 from shortlist.numerics.blockwise import (
     WHOLE,
     blocks,
@@ -35,11 +37,85 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
+from shortlist.printable import in_figures
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
 DIRECTIONS = ("maximize", "minimize")
 TINY = 1e-140  # of the largest feature in each column: the squares of smaller ones underflow
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one evaluation of each arm costs: time, money, material.
+
+    Where costs are stated, plans that know of them minimise the cost, and what was spent is counted in
+    it. They play no part in any guarantee.
+
+    Attributes
+    ----------
+    each : tuple of float
+        In the order of the arms; empty where nothing is stated, and all cost the same.
+
+    Examples
+    --------
+    >>> costs = Costs.of({"ash": 1.0, "elm": 10.0}, ["ash", "elm"])
+    >>> costs.total([4, 2]), costs.words(24.0)
+    (24.0, 'cost 24')
+    >>> EQUAL.total([4, 2]), EQUAL.words(6.0)
+    (6.0, '')
+    """
+
+    each: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(costs: Any, names: Sequence[str]) -> Costs:
+        """The costs that a user states: nothing, a number for every arm, or numbers by name."""
+        if costs is None:
+            return EQUAL
+        if isinstance(costs, Costs):
+            return costs
+        values = each_arm("costs", costs, names)
+        return Costs(
+            tuple(positive(f"cost of arm {n!r}", v) for n, v in zip(names, values, strict=True))
+        )
+
+    @staticmethod
+    def read(written: list[float] | None) -> Costs:
+        """The costs that ``written`` gave."""
+        return EQUAL if written is None else Costs(tuple(map(float, written)))
+
+    @property
+    def written(self) -> list[float] | None:
+        """The costs as they are stored."""
+        return list(self.each) or None
+
+    @property
+    def stated(self) -> bool:
+        """Whether there are any."""
+        return bool(self.each)
+
+    def of_arms(self, arms: int) -> Reals:
+        """The cost of every arm, 1 where nothing is stated."""
+        return np.array(self.each) if self.each else np.ones(arms)
+
+    def total(self, pulls: Any) -> float:
+        """What so many evaluations of each arm cost."""
+        return float(np.asarray(pulls, np.float64) @ self.of_arms(len(pulls)))
+
+    def words(self, total: float) -> str:
+        """A cost in words; empty where nothing is stated."""
+        return f"cost {in_figures(total)}" if self.each else ""
+
+    @property
+    def announcement(self) -> str:
+        """What was stated, in words."""
+        if not self.each:
+            return "the same of every arm"
+        return f"{min(self.each):g} to {max(self.each):g} for an evaluation"
+
+
+EQUAL = Costs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +143,8 @@ class Problem:
         What the features are called, if they have names.
     blocks : Blocks
         What results share.
+    costs : Costs
+        What an evaluation of each arm costs.
 
     Examples
     --------
@@ -85,6 +163,7 @@ class Problem:
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
     blocks: Blocks = NO_BLOCKS
+    costs: Costs = EQUAL
 
     @classmethod
     def of(
@@ -100,6 +179,7 @@ class Problem:
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
         blocks: Any = None,
+        costs: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it."""
         matrix, names, columns = features_and_names(features, arms)
@@ -114,6 +194,7 @@ class Problem:
             direction=_direction(direction),
             columns=columns,
             blocks=Blocks.of(blocks),
+            costs=Costs.of(costs, names),
         )
         if features is not None:
             problem._check_distinguishable()
@@ -124,6 +205,25 @@ class Problem:
         features = self.features.view()
         features.flags.writeable = False
         return replace(self, features=features)
+
+    def widened(self, epsilon: object) -> Problem:
+        """The same problem with a larger ε, or as large a one.
+
+        Examples
+        --------
+        >>> Problem.of(arms=["ash", "beech"], m=1, sigma=1.0, epsilon=0.2).widened(0.1)
+        Traceback (most recent call last):
+            ...
+        shortlist.errors.InvalidSetting: epsilon can only be made larger, since results have been seen: it is 0.2, got 0.1. A study with a smaller one and these results: study.continued(epsilon=0.1).
+        """
+        wider = _number("epsilon", epsilon)
+        if wider < self.epsilon:
+            raise InvalidSetting(
+                "epsilon can only be made larger, since results have been seen: it is "
+                f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
+                f"study.continued(epsilon={wider:g})."
+            )
+        return replace(self, epsilon=wider)
 
     @property
     def minimizes(self) -> bool:

@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
-features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
+features = "features.csv"   # CSV, TSV, Parquet: a line per arm, name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
-                            # or "estimate", "estimate per arm" (normal noise),
+                            # or "estimate", "estimate per arm",
                             # or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
@@ -44,10 +44,10 @@ its names, or a file of names), blocks = "random".
 
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
-of features, algorithm, threshold, misspecification, trust = "guide", S, seed,
-lease = "7 days", audit = false, pilot = "pilot.csv" (name and mean), storage =
-"screen.db" (or a PostgreSQL URL), name. File names are relative to the folder
-of the screen.toml.
+of features, costs = "costs.csv" (name, and cost of an evaluation), algorithm,
+threshold, misspecification, trust = "guide", S, seed, lease = "7 days",
+audit = false, pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
+PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
@@ -192,6 +192,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     yield "noise", problem.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
+    if bound.cost_words:
+        yield "costs", bound.cost_words
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text
     if not is_audited(bound):
@@ -297,8 +299,9 @@ def _forecast_words(forecast: Forecast, least: float) -> str:
         )
     if 2 * forecast.unfinished >= forecast.runs:
         return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
+    paid = "" if forecast.cost is None else f", at a cost of about {forecast.cost:,.4g}"
     spread = f"{forecast.low:,.0f} to {forecast.high:,.0f} in " if forecast.runs > 1 else "in "
     return (
-        f"about {forecast.median:,.0f} evaluations ({spread}"
+        f"about {forecast.median:,.0f} evaluations{paid} ({spread}"
         f"{count(forecast.runs, 'simulated screen')}, one evaluation at a time). {cut}".rstrip()
     )

@@ -1,9 +1,10 @@
-"""Commands about whole studies: look at them, list them, reopen, verify and continue them."""
+"""Commands about whole studies: look at them, list them, reopen, verify, widen and continue them."""
 
 from __future__ import annotations
 
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -20,7 +21,7 @@ from shortlist.cli.output import (
     say_state,
     trial_rows,
 )
-from shortlist.cli.screen_toml import ScreenFile
+from shortlist.cli.screen_toml import ScreenFile, numbers_by_arm
 from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
@@ -54,6 +55,10 @@ VERIFY_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist verify screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
 
+WIDEN_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist widen screen.toml
+$ shortlist widen screen.toml --epsilon 0.1"""
+
 REOPEN_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist reopen screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
@@ -67,7 +72,7 @@ $ shortlist continue screen.db --without-features
 $ shortlist continue screen.db --guide
 $ shortlist continue screen.db --misspecification 0.1
 $ shortlist continue screen.db --sigma 0.3 --name "screen, larger sigma"
-$ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
+$ shortlist ask screen.db --study "screen, without features" -n 8
 
 A new study is created next to the old one, with every result that was told,
 every failure and every correction, under the same numbers; the old one stays
@@ -93,7 +98,7 @@ def status(
     words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
     say_entry("state", words if rejected else here(study_words(opened)))
     if not opened.done and not rejected:
-        say_entry("to go", str(opened.remaining()))
+        say_entry("to go", here(str(opened.remaining())))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
     _say_all_differences(opened, study)
@@ -110,6 +115,8 @@ def status(
         if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
         say("Not certified." if rejected else fold(here(answer.guarantee.text)))
+        if answer.already:
+            say(fold(answer.already))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
@@ -195,6 +202,34 @@ def reopen(
     say_state(opened, command_line(study, name), as_json)
 
 
+def widen(
+    study: StudyArgument = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            parser=decimal, metavar="ε", help="The slack from now on.", show_default=False
+        ),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a larger ε, which may end a study that stalls on a tie.
+
+    Without --epsilon it takes the least ε that ends the study now, in two
+    digits; `shortlist status` says it. The guarantee is then for that ε.
+    """
+    opened = open_study(study, name)
+    if epsilon is None:
+        now = opened.shortlist.certain
+        if now is None or now.stops_at is None or opened.done:
+            raise InvalidInput(
+                "no ε would end the study now: ask and tell more, or name one with --epsilon."
+            )
+        epsilon = now.stops_at
+    opened.widen(epsilon)
+    say_state(opened, command_line(study, name), as_json)
+
+
 def verify(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
@@ -239,6 +274,10 @@ def continue_study(
     epsilon: Annotated[
         float | None, different(parser=decimal, metavar="ε", help="The slack in the means.")
     ] = None,
+    costs: Annotated[
+        Path | None,
+        different(metavar="FILE", help="Name of an arm and cost of an evaluation, in two columns."),
+    ] = None,
     budget: Annotated[
         int | None, different(metavar="T", help="Stop after this number of results.")
     ] = None,
@@ -256,6 +295,8 @@ def continue_study(
         changes["features"] = None
     if guide:
         changes["trust"] = "guide"
+    if costs is not None:
+        changes["costs"] = numbers_by_arm(costs, "cost")
     if misspecification is not None:
         from shortlist.plans.mislid.algorithm import MisLid
 

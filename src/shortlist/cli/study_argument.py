@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "SHORTLIST_STUDY"
 # Those that Problem.of takes.
-PROBLEM = ("features", "arms", "m", "delta", "epsilon", "direction", "S", "reward_range")
+PROBLEM = (
+    *("features", "arms", "blocks", "costs", "m"),
+    *("delta", "epsilon", "direction", "S", "reward_range"),
+)
 
 StudyArgument = Annotated[
     str | None,

@@ -41,7 +41,7 @@ class AlgorithmOnProblem:
     unproven_rules: list[str]
     # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    # The same algorithm and threshold on another problem, where σ may be estimated.
+    # The same algorithm and threshold on another problem, where σ or ε may be another.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # What the bounds are for: noise as it is stated, or results in a range.
     results: ResultModel = field(default_factory=SubGaussian)
@@ -49,6 +49,7 @@ class AlgorithmOnProblem:
     own_interval: ArmInterval | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
+    uses_costs: bool = False  # whether it minimises the cost, not the number of evaluations
     takes: tuple[str, ...] = (NO_BLOCKS.word,)  # the kinds of blocks that it works with
 
     def __post_init__(self) -> None:
@@ -73,6 +74,22 @@ class AlgorithmOnProblem:
         assert self.rebind is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
         return self.rebind(replace(self.problem, noise=noise))
+
+    def widened(self, epsilon: float) -> AlgorithmOnProblem:
+        """The same with a larger ε."""
+        assert self.rebind is not None
+        return self.rebind(self.problem.widened(epsilon))
+
+    @property
+    def cost_words(self) -> str:
+        """What the costs are and what is made of them; empty where none were stated."""
+        costs = self.problem.costs
+        if not costs.stated:
+            return ""
+        used = "the plans minimise the cost"
+        if not self.uses_costs:
+            used = f"{self.name} does not use them: it minimises the number of evaluations"
+        return f"{costs.announcement}; {used}"
 
     @property
     def interval(self) -> ArmInterval:

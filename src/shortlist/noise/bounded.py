@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Noise
+from shortlist.noise.noise import LARGEST, Choice, Noise
 from shortlist.noise.spread import Found, Spread
 
 
@@ -42,13 +42,17 @@ class Bounded(Noise):
         """The ends of the range."""
         return [self.low, self.high]
 
+    def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
+        """What is for results in a range, unless a class of one's own states a σ that says more."""
+        return in_range if self.sigma == (self.high - self.low) / 2.0 else sub_gaussian
+
     def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
         super().check_result(value)
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
-                "nothing was told. σ is half the range, and a result outside voids the guarantee. "
+                "nothing was told. The guarantee rests on the range, and a result outside voids it. "
                 "If it is right, start a new study with a wider range; dropping or clipping it "
                 "would bias the mean."
             )
@@ -73,26 +77,8 @@ class Bounded(Noise):
         )
 
 
-@dataclass(frozen=True)
-class WithinRange:
-    """Bounds for results in a range by the relative entropy of coins: σ is not used.
-
-    Examples
-    --------
-    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
-    'σ is not used'
-    """
-
-    low: float
-    high: float
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range, if what is stated does not allow others only."""
-        return LikeCoins(self.low, self.high, stated, algorithm)
-
-
-class LikeCoins(Bounded):
-    """Results in the range that an algorithm is for, which bounds them as those of coins.
+class InRange(Bounded):
+    """Results in a range, as an algorithm takes them that does not use σ.
 
     Parameters
     ----------
@@ -101,7 +87,7 @@ class LikeCoins(Bounded):
     stated : Noise
         What the study states of the noise.
     algorithm : str
-        Whose range it is.
+        Whose bounds they are.
     """
 
     word = ""  # an algorithm makes it, and nobody states it
@@ -110,25 +96,9 @@ class LikeCoins(Bounded):
     def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
         super().__init__(low, high)
         self.stated_noise, self.algorithm = stated, algorithm
-        least, most = stated.limits
-        if stated.takes_range and not (low <= least and most <= high):
-            raise InvalidSetting(
-                f"{algorithm} is for results from {low:g} to {high:g}, got "
-                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
-                "algorithm that uses σ (LUCB, Racing)."
-            )
-        self.limits = max(low, least), min(high, most)
-        self.mirrored_at = low + high
 
     def check_result(self, value: float) -> None:
-        """Raise for a result outside the range, or outside what is stated."""
-        if not self.low <= value <= self.high:
-            raise InvalidInput(
-                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
-                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
-                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
-                "mean."
-            )
+        """Raise for a result outside what is stated."""
         self.stated_noise.check_result(value)
 
     @property
@@ -167,6 +137,84 @@ class LikeCoins(Bounded):
             f"The guarantee rests on results from {self.low:g} to {self.high:g}, and others are "
             "refused.",
         )
+
+
+class StatedRange:
+    """Bounds for results in the range that is stated, at their own variance: σ is not used.
+
+    Examples
+    --------
+    >>> StatedRange().noise(Bounded(0.0, 5.0), "Guess-and-verify").assumption
+    'the results lie in [0, 5]'
+    """
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range that is stated."""
+        return InRange(*stated.limits, stated, algorithm)
+
+
+class WithinBlocks(StatedRange):
+    """The same for differences within blocks: a range must be stated."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range that is stated, if one is."""
+        if not stated.takes_range:
+            raise InvalidSetting(
+                f"{algorithm} compares results that lie in a range: write sigma='bounded' with "
+                "reward_range=(low, high), such as (0, 1) for scores, or leave out blocks."
+            )
+        return super().noise(stated, algorithm)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WithinBlocks)
+
+    def __hash__(self) -> int:
+        return hash(WithinBlocks)
+
+
+@dataclass(frozen=True)
+class WithinRange:
+    """Bounds for results in a range of the algorithm's own, by the relative entropy of coins.
+
+    Examples
+    --------
+    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
+    'σ is not used'
+    """
+
+    low: float
+    high: float
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range, if what is stated does not allow others only."""
+        return LikeCoins(self.low, self.high, stated, algorithm)
+
+
+class LikeCoins(InRange):
+    """Results in the range that an algorithm is for, which bounds them as those of coins."""
+
+    def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
+        super().__init__(low, high, stated, algorithm)
+        least, most = stated.limits
+        if stated.takes_range and not (low <= least and most <= high):
+            raise InvalidSetting(
+                f"{algorithm} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
+                "algorithm that uses σ (LUCB, Racing)."
+            )
+        self.limits = max(low, least), min(high, most)
+        self.mirrored_at = low + high
+
+    def check_result(self, value: float) -> None:
+        """Raise for a result outside the range, or outside what is stated."""
+        if not self.low <= value <= self.high:
+            raise InvalidInput(
+                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
+                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
+                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
+                "mean."
+            )
+        self.stated_noise.check_result(value)
 
 
 def _range(given: object) -> tuple[float, float]:

@@ -132,13 +132,7 @@ class Each(ByArm):
     @classmethod
     def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Each:
         """σ of every arm, if they are numbers above 0."""
-        values: Any = _in_order(sigma, names) if isinstance(sigma, Mapping | pd.Series) else sigma
-        table = isinstance(values, np.ndarray) and values.ndim != 1
-        if table or len(values) != len(names):
-            got = f"shape {values.shape}" if table else f"{len(values)}"
-            raise InvalidSetting(
-                f"sigma must be one number, or one for each of the {len(names)} arms, got {got}."
-            )
+        values = each_arm("sigma", sigma, names)
         return cls(
             *(positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True))
         )
@@ -169,17 +163,44 @@ class Each(ByArm):
         )
 
 
-def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
+def each_arm(what: str, values: Any, names: Sequence[str]) -> list[Any]:
+    """The values in the order of the arms; ``what`` they are called in messages.
+
+    Examples
+    --------
+    >>> each_arm("costs", {"elm": 10.0, "ash": 1.0}, ["ash", "elm"])
+    [1.0, 10.0]
+    >>> each_arm("costs", [1.0], ["ash", "elm"])
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: costs must be one number for each of the 2 arms, got 1.
+    """
+    if isinstance(values, Mapping | pd.Series):
+        return _in_order(what, values, names)
+    table = isinstance(values, np.ndarray) and values.ndim != 1
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise InvalidSetting(
+            f"{what} must be one number for each of the {len(names)} arms, got {values!r}."
+        )
+    if table or len(values) != len(names):
+        got = f"shape {np.shape(values)}" if table else f"{len(values)}"
+        raise InvalidSetting(
+            f"{what} must be one number for each of the {len(names)} arms, got {got}."
+        )
+    return list(values)
+
+
+def _in_order(what: str, values: Any, names: Sequence[str]) -> list[Any]:
     """The values of a mapping or a Series in the order of the arms."""
     known, by_name = set(names), dict[str, Any]()
-    for key, value in sigma.items():
+    for key, value in values.items():
         name = str(key)
         if name not in known:
-            raise unknown_name("arm in sigma", name, names)
+            raise unknown_name(f"arm in {what}", name, names)
         if name in by_name:
-            raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
+            raise InvalidSetting(f"{what} names the arm {name!r} twice: keep one.")
         by_name[name] = value
     for name in names:
         if name not in by_name:
-            raise InvalidSetting(f"sigma has no number for arm {name!r}: give one for every arm.")
+            raise InvalidSetting(f"{what} has no number for arm {name!r}: give one for every arm.")
     return [by_name[name] for name in names]

@@ -6,7 +6,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 UPPER = 0.9  # confidence that a σ advised is large enough
 
+Choice = TypeVar("Choice")
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
 
 
@@ -135,6 +136,15 @@ class Noise(ABC):
         return self
 
     # Results
+
+    def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
+        """The one of two that is for noise of this kind: sub-Gaussian, or results in a range."""
+        return sub_gaussian
+
+    def limits_given(self, mirrored: bool) -> tuple[float, float]:
+        """The least and the largest result that an algorithm is given, if they are mirrored or not."""
+        low, high = self.limits
+        return (self.mirrored_at - high, self.mirrored_at - low) if mirrored else (low, high)
 
     def check_result(self, value: float) -> None:
         """Raise for a result that is impossible."""

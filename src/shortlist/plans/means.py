@@ -23,12 +23,13 @@ from shortlist.designs.pairs import (
     spreads,
     whitened,
 )
-from shortlist.numerics.order import largest_first
+from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
-from shortlist.plans.phased import FIRST, PAIRS, SHORTEST, counts
+from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
+GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 
 
@@ -101,7 +102,85 @@ class OwnFit(Fit):
         return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
 
 
-class LinearMeans:
+class Means(ABC):
+    """How results become means, and plans that tell two of them apart.
+
+    Attributes
+    ----------
+    noise : array, K
+        The variance of a result of every arm, in units of σ².
+    costs : array, K
+        What a pull of every arm costs. Where that differs, designs share out the cost: with
+        u_a = cost_a n_a, a result of arm a tells as much as one of variance noise_a cost_a would, if
+        n_a were u_a.
+    shortest : float
+        The least length of a plan, as a share of what was spent so far.
+    """
+
+    noise: Reals
+    costs: Reals
+    shortest: float
+
+    def spent(self, pulls: Integers | Reals) -> float:
+        """What these pulls cost."""
+        return float(pulls @ self.costs)
+
+    def in_pulls(self, weights: Reals, length: float) -> tuple[Reals, float]:
+        """Shares of a cost, and that cost, as shares of the pulls and their number.
+
+        Examples
+        --------
+        >>> means = OwnMeans(ReducedProblem(np.eye(2), 1, 1.0, 0.1, 0.0, costs=np.array([1.0, 3.0])))
+        >>> means.in_pulls(np.array([0.5, 0.5]), 12.0)
+        (array([0.75, 0.25]), 8.0)
+        """
+        shares = weights / self.costs
+        rate = float(shares.sum() / weights.sum())
+        return shares / rate, length * rate
+
+    @abstractmethod
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, and its weights."""
+
+    @abstractmethod
+    def fit(self, results: PlanResults) -> Fit:
+        """What some results say of the means."""
+
+    @abstractmethod
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Shares of the cost for some pairs, and the cost that gives each what it needs."""
+
+    @abstractmethod
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """Pulls that cost about ``length``, which is shared out by these weights."""
+
+    def lacking(
+        self,
+        b: Integers,
+        c: Integers,
+        wanted: Reals,
+        counted: Integers | Reals,
+        spent: float,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Some of the pulls of the pairs' arms that are wanted and not ``counted`` yet."""
+        lacking = np.maximum(wanted - counted, 0.0)
+        needed = float((lacking * self.costs).sum())
+        length = max(self.shortest * spent, min(GROWTH * spent, QUARTER * needed))
+        share = min(1.0, length / max(needed, 1e-9))
+        # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
+        plan = np.floor(share * lacking + 0.5).astype(np.int64)
+        compared = np.zeros(len(plan), np.bool_)
+        compared[b] = compared[c] = True
+        plan[compared & (counted == 0) & (plan == 0)] = 1
+        if not plan.any():
+            plan[first_largest(lacking)] = 1
+        return plan
+
+
+class LinearMeans(Means):
     """Means that are linear in the features.
 
     Parameters
@@ -112,22 +191,24 @@ class LinearMeans:
     Attributes
     ----------
     shortest : float
-        The least length of a plan, as a share of the pulls so far.
+        The least length of a plan, as a share of what was spent so far.
     """
 
     shortest = SHORTEST
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
-        self.noise = problem.noise_of_arms
+        self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
+        self._dear = self.noise * self.costs
         self._scaled = self.basis
-        if (self.noise != 1.0).any():
-            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
+        if (self._dear != 1.0).any():
+            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
         weights = spread_design(self._scaled)
-        return self.plan(weights, FIRST * self.basis.shape[1]), weights
+        shares, _ = self.in_pulls(weights, 1.0)
+        return counts(self._scaled, shares, FIRST * self.basis.shape[1]), weights
 
     def fit(self, results: PlanResults) -> LinearFit:
         """Weighted least squares."""
@@ -142,39 +223,46 @@ class LinearMeans:
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for the most urgent pairs, and how many pulls give each what it needs."""
+        """Shares of the cost for the most urgent pairs, and the cost that gives each what it needs."""
         most = largest_first(urgency)[:PAIRS]
-        return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
+        return contrast_design(self.basis, b[most], c[most], needs[most], start, self._dear)
 
-    def plan(self, weights: Reals, length: float) -> Integers:
-        """About ``length`` pulls by these weights, that span the features."""
-        return counts(self._scaled, weights, length)
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """Pulls that cost about ``length``, by these weights, and span the features."""
+        return counts(self._scaled, *self.in_pulls(weights, length))
 
 
-class OwnMeans:
+class OwnMeans(Means):
     """Arms that tell nothing of each other.
 
     Parameters
     ----------
     problem : ReducedProblem
         Its features are not used.
+    spanned : array, K × rank, optional
+        Features in a basis, which the first plan has to span; None for one pull of each arm.
 
     Attributes
     ----------
     shortest : float
-        The least length of a plan, as a share of the pulls so far. A short plan loses no
+        The least length of a plan, as a share of what was spent so far. A short plan loses no
         information here, and the study stops sooner.
     """
 
     shortest = 0.02
 
-    def __init__(self, problem: ReducedProblem) -> None:
-        self.noise = problem.noise_of_arms
+    def __init__(self, problem: ReducedProblem, spanned: Reals | None = None) -> None:
+        self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
+        self._spanned = spanned
 
     def first(self) -> tuple[Integers, Reals]:
-        """One pull of each arm, and no weights yet."""
-        arms = len(self.noise)
-        return np.ones(arms, np.int64), np.zeros(arms)
+        """One pull of each arm, or a plan that spans some features; and no weights yet."""
+        arms, spanned = len(self.noise), self._spanned
+        if spanned is None:
+            return np.ones(arms, np.int64), np.zeros(arms)
+        scaled = np.ascontiguousarray(spanned / np.sqrt(self.costs)[:, None])
+        shares, _ = self.in_pulls(spread_design(scaled), 1.0)
+        return counts(scaled, shares, FIRST * spanned.shape[1]), np.zeros(arms)
 
     def fit(self, results: PlanResults) -> OwnFit:
         """The averages of the arms."""
@@ -187,16 +275,14 @@ class OwnMeans:
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for all pairs, and how many pulls give each what it needs."""
-        return own_design(b, c, needs, self.noise, start)
+        """Shares of the cost for all pairs, and the cost that gives each what it needs."""
+        return own_design(b, c, needs, self.noise * self.costs, start)
 
-    def plan(self, weights: Reals, length: float) -> Integers:
-        """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
-        pulls = np.floor(weights * length + 0.5).astype(np.int64)
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """Pulls that cost about ``length``, and at least one of each arm that has weight."""
+        shares, number = self.in_pulls(weights, length)
+        pulls = np.floor(shares * number + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
-
-
-Means = LinearMeans | OwnMeans
 
 
 @dataclass(frozen=True, eq=False)

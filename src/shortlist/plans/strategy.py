@@ -10,6 +10,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
+from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
 
@@ -25,10 +27,16 @@ class ReducedProblem(NamedTuple):
         The problem's.
     noise : array, K, optional
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
+    costs : array, K, optional
+        What a pull of each arm costs, for a strategy that uses it; the others minimise pulls.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
+    limits : tuple of float
+        The least and the largest result that the strategy can be given.
     """
 
     features: Reals
@@ -38,12 +46,20 @@ class ReducedProblem(NamedTuple):
     epsilon: float
     noise: Reals | None = None
     first: Integers | None = None
+    costs: Reals | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
         """(σ_a/σ)² of every arm, 1 where nothing else is known."""
         return np.ones(len(self.features)) if self.noise is None else self.noise
+
+    @property
+    def cost_of_arms(self) -> Reals:
+        """What a pull of each arm costs, 1 where nothing else is known."""
+        return np.ones(len(self.features)) if self.costs is None else self.costs
 
 
 class Strategy(ABC):
@@ -104,12 +120,34 @@ class Strategy(ABC):
         """Every arm's own interval, where it is another than μ̂ ± Cσ√(xᵀV⁻¹x)."""
         return None
 
+    def certified(self, epsilon: float) -> Certified:
+        """What is certain of the arms inside; by default what the statistic says."""
+        return Certified.by_statistic(self.inside, epsilon, self.statistic)
+
+    def widen(self, epsilon: float) -> None:  # noqa: B027
+        """Judge the results so far, and those to come, with a larger ε; the plan stays.
+
+        By default nothing is done: the statistic does not depend on ε.
+        """
+
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.
 
         It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
+
+    @property
+    def noise_seen(self) -> Reals | None:
+        """(σ_a/σ)² of every arm as results have shown it; None where it is what is stated."""
+        return None
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+        return None
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""

@@ -51,18 +51,17 @@ def answer(study: Study) -> dict[str, Any]:
     places = decimals(found.table)
     rows = [
         [
-            f"{rank:,}",
             arm["name"],
             number(arm["mean"], places),
             f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
             f"{arm['pulls']:,}",
         ]
-        for rank, arm in enumerate(found.table[:ROWS_SHOWN].to_dict(orient="records"), start=1)
+        for arm in found.table[:ROWS_SHOWN].to_dict(orient="records")
     ]
     K, m = study.problem.arms, study.problem.m
     what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
     caption = f"{what}, best estimated mean first, after {found.evaluations:,} evaluations."
-    columns = dict.fromkeys(("Rank", "Name", "Mean", "Interval", "Evaluations"), "number")
+    columns = dict.fromkeys(("Name", "Mean", "Interval", "Evaluations"), "number")
     unseen = int((found.table["pulls"] == 0).sum())
     return {
         "table": HtmlTable(caption, {**columns, "Name": "name"}, rows),
@@ -93,6 +92,8 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
     study = analysis.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
     rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
+    if study.problem.costs.stated:
+        rows.append(("What they cost", number(study.cost)))
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
@@ -117,10 +118,13 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         done = "has fallen to" if study.model.stopped else "must fall to"
         epsilon = f"ε = {study.problem.epsilon:g}"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} {epsilon}"))
+        now = study.shortlist.certain
+        if now is not None and now.words:
+            rows.append(("Certain", now.words))
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
-        rows.append(("Still to come", str(analysis.remaining)))
+        rows.append(("Still to come", analysis.say(str(analysis.remaining))))
     return rows
 
 
@@ -177,6 +181,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
         rows.insert(1, ("Before the verification", before))
     rows[1:1] = study.aim.settings
+    rows += [("Costs", bound.cost_words)] * bool(bound.cost_words)
     rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))

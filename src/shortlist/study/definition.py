@@ -21,12 +21,12 @@ from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Problem
+from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
-    *("algorithm", "threshold", "seed", "lease", "audit", "blocks"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
 )
 
 
@@ -68,6 +68,7 @@ class Definition:
             "audit": bool(audit),
             "direction": problem.direction,
             "blocks": problem.blocks.written,
+            "costs": problem.costs.written,
         }
         features = None if classical else problem.features
         return cls(choices, problem.names, features, problem.columns)
@@ -116,7 +117,7 @@ class Definition:
         """The problem of the study."""
         asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
         noise = Noise.read(self.choices["sigma"])
-        asked["blocks"] = self.blocks
+        asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
         problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
         width = 0 if self.features is None else self.features.shape[1]
         return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
@@ -266,6 +267,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
         return Noise.read(value).specification
     if key == "blocks":
         return Blocks.read(value).announcement
+    if key == "costs":
+        return Costs.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)

@@ -50,6 +50,11 @@ def set_aside_words(study: View) -> str:
 
 def nothing_to_ask(study: View) -> ShortlistError:
     """Why a study that has not stopped has no trial to be asked for."""
+    if study.problem.blocks.number is not None and not study.set_aside:
+        return BudgetSpent(
+            f"every cell that is left of the pool is pending ({count(len(study.pending), 'trial')}): "
+            "tell their results first."
+        )
     if not is_for_failures(study):
         return BudgetSpent(no_room(study))
     under_way = ""

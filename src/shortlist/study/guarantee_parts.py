@@ -57,7 +57,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, notes=_to_come(study), doubts=doubts(study))
-    notes = []
+    notes = guarantee.exact(study.problem) if _is_exact(study) else []
     if rests_on_features(study.bound):
         notes = [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
@@ -67,6 +67,11 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     return guarantee.final(
         *parts, notes=notes, untested=is_linearity_untested(study), doubts=doubts(study)
     )
+
+
+def _is_exact(study: View) -> bool:
+    """Whether the answer follows from known results alone: those of a pool."""
+    return study.problem.blocks.exist and bool(study.round.strategy.is_exact)
 
 
 def _to_come(study: View) -> list[str]:
@@ -132,6 +137,9 @@ def conditions(study: View) -> list[Condition]:
         open_at_verification=len(study.open_at_verification),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
+        widened=", ".join(
+            f"to {epsilon:g} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
+        ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,
         set_aside=quoted(set_aside, 5) if set_aside else "",

@@ -45,6 +45,7 @@ from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
 from shortlist.study.guarantee_parts import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
+from shortlist.study.insight.certain import certain
 from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings
 from shortlist.study.insight.health import doubts, examine
@@ -124,6 +125,10 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, except for trials of a ``run`` that has not been heard of for a minute.
+    costs : a number for every arm, in order or by name, optional
+        What an evaluation of each arm costs. Allocations then minimise the cost and not the number
+        of evaluations, with algorithms that can (``"auto"`` takes one), and ``study.cost`` counts it.
+        They have no part in the guarantee. See ``docs/lab.md``.
     blocks : int, list of names or "random", optional
         What results share. A number, or the names of the questions, patients or folds: a pool. Each
         arm has one result on each block, and the answer is about the mean over exactly these.
@@ -173,6 +178,7 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
+        costs: Any = None,
     ) -> None:
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
@@ -191,6 +197,7 @@ class Study(View):
             S=S,
             arms=arms,
             blocks=blocks,
+            costs=costs,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -313,7 +320,7 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms, blocks, m, σ, δ, ε, direction, seed and lease are
+        This study stays as it is. The same arms, blocks, costs, m, σ, δ, ε, direction, seed and lease are
         taken over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
 
         Parameters
@@ -353,6 +360,7 @@ class Study(View):
             "epsilon": problem.epsilon,
             "direction": problem.direction,
             "blocks": problem.blocks,
+            "costs": problem.costs,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -488,6 +496,7 @@ class Study(View):
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,
+            certain=certain(self),
         )
 
     def remaining(self) -> Projection:
@@ -850,7 +859,40 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
-        self._log.resume("reopened")
+        if not self.round.until_decision:
+            raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
+        self._log.step("reopened")
+
+    def widen(self, epsilon: float) -> None:
+        """Go on with a larger ε: the study stops at once if its list is certified at that.
+
+        It ends a study that stalls on arms too alike to be told apart. ``study.shortlist.certain``
+        says the least ε that stops it now. The guarantee is then for the larger ε. It may be chosen
+        in view of the results: the proof holds for every ε at once. It cannot be undone, and a
+        smaller ε than the study has is refused.
+
+        Parameters
+        ----------
+        epsilon : float
+            The slack in the means from now on.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+        >>> means = [0.5, 0.5, 0.1]
+        >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
+        >>> study.done, round(study.shortlist.certain.epsilon, 3)
+        (False, 0.086)
+        >>> study.widen(epsilon=0.1)
+        >>> study.done, study.problem.epsilon
+        (True, 0.1)
+        """
+        if not self.aim.certifies:
+            raise InvalidInput(
+                "a study with a budget stops when the budget is spent, whatever epsilon is: there is "
+                "nothing to widen."
+            )
+        self._log.widen(epsilon)
 
     def verify(self) -> None:
         """Go on until the answer is proven without the assumption that the means are linear.
@@ -884,7 +926,7 @@ class Study(View):
             return
         if why := cannot_verify(self):
             raise InvalidInput(why)
-        self._log.resume("verifying")
+        self._log.step("verifying")
 
     def run(
         self,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from shortlist.plans.evidence import expected_verification
 from shortlist.plans.guess_and_verify import MOST_ARMS
-from shortlist.plans.guide import expected_verification
 from shortlist.printable import count
 from shortlist.study.insight.audit import rests_on_features
 from shortlist.study.view import View
@@ -54,14 +54,15 @@ def expected_evaluations(study: View) -> int:
     The means are taken to be as estimated.
     """
     model = study.model
-    means = model.bound.engine.estimates(model.posterior, model.round).means
+    known = model.bound.engine.estimates(model.posterior, model.round)
     expected = expected_verification(
-        means,
+        known.means,
         model.round.inside,
-        study.problem.relative_noise,
+        study.problem.relative_noise if known.noise is None else known.noise,
         study.problem.sigma,
         study.problem.epsilon,
         study.problem.delta,
+        study.problem.costs.of_arms(study.problem.arms),
     )
     digits = 1 - math.floor(math.log10(expected))
     return int(round(expected, digits))

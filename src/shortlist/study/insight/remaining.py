@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
 
+from shortlist import notebook
 from shortlist.arrays import Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
+from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
 
 # Where |gap| is taken to be, in standard deviations: beside the estimate, and at least. These are its
@@ -45,15 +46,12 @@ class Tie:
     means : tuple of float
         As they are estimated.
     epsilon : float
-        With this slack the study would have stopped when it last looked.
-    if_smaller : str
-        What that slack would have done; at the end of a plan another ε would have made other plans.
+        With this slack the study stops now: ``study.widen(epsilon)``.
     """
 
     names: tuple[str, str]
     means: tuple[float, float]
     epsilon: float
-    if_smaller: str
 
     def __str__(self) -> str:
         one, other = (
@@ -61,7 +59,7 @@ class Tie:
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
-        return f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
+        return f"{alike}; study.widen(epsilon={self.epsilon:g}) would end the study now"
 
 
 @dataclass(frozen=True)
@@ -84,6 +82,9 @@ class Projection:
     tie : Tie or None
         Two arms that may be too alike to be told apart, where ``high`` is 50 times the results so
         far or more.
+    cost : float or None
+        What the best guess would cost, at the mean cost of an evaluation so far; None if there is no
+        guess, or no costs were stated.
     """
 
     evaluations: int | None
@@ -91,9 +92,13 @@ class Projection:
     high: int | None
     words: str
     tie: Tie | None = None
+    cost: float | None = None
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(f"To the stop: {self.words}.")
 
     @property
     def short(self) -> str:
@@ -134,6 +139,20 @@ def remaining(study: View) -> Projection:
     >>> print(remaining(study))
     about 120 more, if the arms keep their shares of the pulls (80 % range: 7 to 2,300)
     """
+    return _with_cost(study, _remaining(study))
+
+
+def _with_cost(study: View, found: Projection) -> Projection:
+    """A projection with what it would cost, where costs were stated."""
+    costs, told = study.problem.costs, study.evaluations
+    if not costs.stated or not found.evaluations or not told:
+        return found
+    cost = found.evaluations * study.cost / told
+    words = f"{found.words}; at the mean cost so far: {costs.words(float(f'{cost:.2g}'))}"
+    return replace(found, cost=cost, words=words)
+
+
+def _remaining(study: View) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     if study.audit.rejection is not None:
@@ -150,8 +169,10 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
-    if study.bound.relation.guide and study.round.strategy.has_guess:
-        return _guided(study)
+    generator = np.random.default_rng([study.seed, SALT])
+    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    if drawn is not None:
+        return _by_draws(study, drawn)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
@@ -189,14 +210,16 @@ def _with_tie(study: View, found: Projection) -> Projection:
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
 
 
-def _guided(study: View) -> Projection:
-    """What a list verified by own results still takes, by the model that guesses."""
-    generator = np.random.default_rng([study.seed, SALT])
-    left = study.round.strategy.expected_results(DRAWS, generator)
+def _by_draws(study: View, left: Reals) -> Projection:
+    """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    found = _projection(quantiles, "if the means are as the model guesses")
-    return _with_tie(study, replace(found, words=f"{found.words}{_if_linear(study)}"))
+    guide = study.bound.relation.guide
+    found = _projection(
+        quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    )
+    more = _if_linear(study) if guide else ""
+    return _with_tie(study, replace(found, words=f"{found.words}{more}"))
 
 
 def _if_linear(study: View) -> str:
@@ -212,30 +235,18 @@ def _if_linear(study: View) -> str:
 
 def _tie(study: View, high: int | None) -> Tie | None:
     """The pair at the boundary, where telling it apart may take very long."""
-    decision, statistic = study.model.decision, study.statistic
     far = high is None or high >= HOPELESS * study.evaluations
-    if not far or decision is None or statistic is None or not 0.0 < statistic < math.inf:
+    now = certain(study) if far else None
+    decision = study.model.decision
+    if now is None or decision is None or not now.stops_at:
         return None
     names, means = study.problem.names, study.table()["mean"]
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
-        _rounded_up(statistic),
-        study.bound.engine.setup.pace.if_smaller,
+        now.stops_at,
     )
-
-
-def _rounded_up(number: float) -> float:
-    """The next number of two significant digits.
-
-    Examples
-    --------
-    >>> _rounded_up(0.07729), _rounded_up(12.0), _rounded_up(0.5)
-    (0.078, 12.0, 0.5)
-    """
-    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
-    return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
 def _with_audit(study: View, more: float) -> float:

@@ -27,6 +27,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "stage": study.stage,
         "linearity": _linearity(study),
         "evaluations": study.evaluations,
+        "cost": study.cost if study.problem.costs.stated else None,
         "pending": states["pending"],
         "waiting": len(study.waiting),
         "failed": states["failed"],
@@ -38,7 +39,14 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "epsilon": study.problem.epsilon,
         "remaining": asdict(ahead or study.remaining()),
         "shortlist": list(study.shortlist.names),
+        "certain": _certain(study),
     }
+
+
+def _certain(study: Study) -> dict[str, Any] | None:
+    """What is certain of the list so far."""
+    found = study.shortlist.certain
+    return None if found is None else found.to_dict()
 
 
 def _linearity(study: Study) -> str:
@@ -57,7 +65,9 @@ def study_words(study: Study) -> str:
     from shortlist.study.failing import set_aside_words
 
     words = "" if study.done else set_aside_words(study)  # then the guarantee says it
-    return f"{_progress_words(study)} {words}".rstrip()
+    costs = study.problem.costs
+    paid = f"So far: {costs.words(study.cost)}." if costs.stated else ""
+    return " ".join(filter(None, (_progress_words(study), paid, words)))
 
 
 def _progress_words(study: Study) -> str:
