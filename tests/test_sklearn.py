@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import (
     GridSearchCV,
+    KFold,
     RepeatedStratifiedKFold,
     ShuffleSplit,
 )
@@ -30,10 +31,15 @@ DEPTHS = {"max_depth": [1, 2, 4, 8], "min_samples_leaf": [1, 60]}
 
 @parametrize_with_checks(
     [
-        ShortlistSearchCV(LogisticRegression(), {"C": [1e-6, 1.0]}, cv=2, epsilon=0.2),
-        ShortlistSearchCV(Ridge(), {"alpha": [1e6, 1.0]}, cv=2, epsilon=0.2),
+        ShortlistSearchCV(
+            LogisticRegression(), {"C": [1e-6, 1.0]}, cv=KFold(2, shuffle=True, random_state=0)
+        ),
+        ShortlistSearchCV(
+            Ridge(), {"alpha": [1e6, 1.0]}, cv=KFold(2, shuffle=True, random_state=0)
+        ),
     ]
 )
+@pytest.mark.filterwarnings("default")  # of scikit-learn, about the odd data it gives
 def test_it_is_an_estimator(estimator, check):
     check(estimator)
 

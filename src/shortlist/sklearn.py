@@ -153,6 +153,10 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         ``params`` are passed to the estimator's ``fit``; ``groups`` to the splitter.
         """
         candidates = self._listed()
+        if y is None and get_tags(self.estimator).target_tags.required:
+            raise ValueError(
+                f"{type(self.estimator).__name__} requires y to be passed, but the target y is None."
+            )
         scorer = check_scoring(self.estimator, scoring=self.scoring)
         seed = drawn_seed() if self.random_state is None else int(self.random_state)
         splits = list(self._splitter(y, seed).split(X, y, groups))
@@ -267,6 +271,7 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         tags.estimator_type = own.estimator_type
         tags.classifier_tags = deepcopy(own.classifier_tags)
         tags.regressor_tags = deepcopy(own.regressor_tags)
+        tags.target_tags = deepcopy(own.target_tags)
         tags.input_tags.pairwise = own.input_tags.pairwise
         tags.input_tags.sparse = own.input_tags.sparse
         return tags
