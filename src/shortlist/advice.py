@@ -37,7 +37,15 @@ COMMANDS = {
     r"study\.tell_unasked\(results\)": (
         "`shortlist tell {study} FILE.csv` with an exported file without these rows"
     ),
+    rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
+        "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
+    ),
+    r"study\.continued\(algorithm='Guess-and-verify'\)": (
+        "`shortlist continue {study} --algorithm Guess-and-verify`"
+    ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
+    r"study\.continued\(blocks='shift'\)": "`shortlist continue {study} --blocks shift`",
+    r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
         "`shortlist continue {study} --misspecification C`"
     ),

@@ -34,11 +34,12 @@ class Features(NamedTuple):
 
 
 def features_and_names(
-    features: Any, arms: Sequence[Any] | None
+    features: Any, arms: Sequence[Any] | None, least: int = 2
 ) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...] | None]:
     """The checked table of features, one row per arm, and the names of the arms and the columns.
 
     An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
+    There must be ``least`` arms.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def features_and_names(
                     f"{len(names):,}: every arm is its own dimension, and a table of arms × arms is "
                     "kept. Leave out arms that are known to be bad, or give features."
                 )
-            return np.eye(len(names)), _names(names), None
+            return np.eye(len(names)), _names(names, least), None
         raise InvalidFeatures(
             "neither features nor arms were given: pass features (one row per arm), or "
             "arms=[names] for arms about which nothing is known."
@@ -91,7 +92,7 @@ def features_and_names(
         )
     # Names that are counted numbers are well formed and unique.
     counted = named is None and len(names) > 1
-    return matrix, tuple(names) if counted else _names(names), columns
+    return matrix, tuple(names) if counted else _names(names, least), columns
 
 
 def column_name(columns: Sequence[str] | None, place: int) -> str:
@@ -156,9 +157,10 @@ def _read_file(path: str) -> Features:
     )
 
 
-def _names(names: list[str]) -> tuple[str, ...]:
-    if len(names) < 2:
-        raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(names)}.")
+def _names(names: list[str], least: int) -> tuple[str, ...]:
+    if len(names) < least:
+        choose = " to choose among" if least > 1 else ""
+        raise InvalidFeatures(f"at least {least} arms are needed{choose}, got {len(names)}.")
     try:
         "".join(names).encode()
     except UnicodeEncodeError:

@@ -99,6 +99,10 @@ class Costs:
         """The cost of every arm, 1 where nothing is stated."""
         return np.array(self.each) if self.each else np.ones(arms)
 
+    def among(self, arms: NDArray[np.int64]) -> Costs:
+        """Those of some arms, by their rows."""
+        return Costs(tuple(self.each[arm] for arm in arms)) if self.each else self
+
     def total(self, pulls: Any) -> float:
         """What so many evaluations of each arm cost."""
         return float(np.asarray(pulls, np.float64) @ self.of_arms(len(pulls)))
@@ -322,6 +326,36 @@ class Problem:
         if self.orthonormal is not self.reduced or self._gram is None:
             return span(shown)
         return span(shown, orthonormal_basis(self._gram))
+
+    def of_arms(self, arms: NDArray[np.int64]) -> Problem:
+        """The same question about some of the arms, by their rows.
+
+        Examples
+        --------
+        >>> problem = Problem.of(arms=["ash", "beech", "elm"], m=1, sigma=1.0)
+        >>> problem.of_arms(np.array([0, 2])).names
+        ('ash', 'elm')
+        """
+        features = np.eye(len(arms)) if self.is_classical else self.features[arms]
+        names = tuple(self.names[arm] for arm in arms.tolist())
+        noise, costs = self.noise.of_arms(arms), self.costs.among(arms)
+        return replace(self, features=features, names=names, noise=noise, costs=costs)
+
+    def with_arms(self, names: Sequence[str], rows: NDArray[np.float64] | None) -> Problem:
+        """The same question with more arms, whose features are ``rows``; None without features.
+
+        Examples
+        --------
+        >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0]], m=1, sigma=1.0, arms=["ash", "beech"])
+        >>> problem.with_arms(["elm"], np.array([[0.6, 0.8]])).features.shape
+        (3, 2)
+        """
+        listed = (*self.names, *names)
+        if rows is None:
+            return replace(self, features=np.eye(len(listed)), names=listed)
+        found = replace(self, features=np.vstack([self.features, rows]), names=listed)
+        found._check_distinguishable()
+        return found.locked()
 
     def index(self, arm: int | str) -> int:
         """The row of an arm, which is given by its name or by the row itself.

@@ -261,8 +261,15 @@ def continue_study(
     guide: Annotated[
         bool, different("--guide", help="The features help to guess, and prove nothing.")
     ] = False,
+    algorithm: Annotated[
+        str | None, different(metavar="NAME", help="By another algorithm.")
+    ] = None,
     misspecification: Annotated[
         float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
+    ] = None,
+    blocks: Annotated[
+        str | None,
+        different(metavar="shift", help="Results that came together share an unknown shift."),
     ] = None,
     m: Annotated[int | None, different("-m", metavar="M", help="How many arms to find.")] = None,
     sigma: Annotated[
@@ -290,6 +297,8 @@ def continue_study(
 ) -> None:
     """Continue as a new study with all results, and with some settings changed."""
     plain = {"m": m, "sigma": sigma, "delta": delta, "epsilon": epsilon, "budget": budget}
+    plain["blocks"] = blocks
+    plain["algorithm"] = algorithm
     changes: dict[str, Any] = {key: value for key, value in plain.items() if value is not None}
     if without_features:
         changes["features"] = None
@@ -298,6 +307,8 @@ def continue_study(
     if costs is not None:
         changes["costs"] = numbers_by_arm(costs, "cost")
     if misspecification is not None:
+        if algorithm is not None:
+            raise InvalidSetting("--misspecification chooses its algorithm: leave out --algorithm.")
         from shortlist.plans.mislid.algorithm import MisLid
 
         changes["algorithm"] = MisLid(misspecification=misspecification)

@@ -137,11 +137,15 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     from shortlist.storage.address import shown
     from shortlist.storage.opening import open_storage
     from shortlist.study.definition import Definition
+    from shortlist.study.log import arms_added
     from shortlist.study.study import Study
 
+    added = []
     try:
         storage = open_storage(screen.storage, create=False)
         found = storage.open(screen.name)
+        if found is not None:
+            added = arms_added(storage)
         storage.close()
     except StudyNotFound:
         found = None
@@ -152,7 +156,7 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
         )
     stored = Definition.read(found, screen.name)
     with naming_the_file(screen):
-        given = _as_stored(settings, stored)
+        given = _as_stored(settings, stored).as_begun(stored, added)
         _check_features(screen, given, stored)
         given.check_same(stored, screen.name)
     return Study.load(screen.storage, screen.name)

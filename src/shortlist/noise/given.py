@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Integers, Reals
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
@@ -88,6 +89,27 @@ class ByArm(Noise):
     def relative(self, arms: int) -> Reals:
         """(σ_a/σ)² of every arm, with σ the largest; 1 until they are known."""
         return np.ones(arms) if self.each is None else (self.each / self.sigma) ** 2
+
+    def of_arms(self, arms: Integers) -> ByArm:
+        """The same without the σ of other arms; what is measured in units of σ stays so."""
+        if self.each is None:
+            return self
+        twin = copy.copy(self)
+        twin.each = self.each[arms]
+        return twin
+
+    def among(self, arms: Integers, count: int) -> ByArm:
+        """The same with σ, that of the noisiest arm, for arms of which nothing is known."""
+        twin = copy.copy(self)
+        if self.each is not None:
+            twin.each = np.full(count, self.sigma)
+            twin.each[arms] = self.each
+        return twin
+
+    @property
+    def fits_more_arms(self) -> bool:
+        """No: every arm has a σ of its own."""
+        return False
 
     @property
     def size(self) -> str:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -233,6 +233,28 @@ class GuidedStrategy(GuessAndVerify):
             verifier, self._tables, guess, inside, pairs, spent, rng
         )
 
+    def _take_over(
+        self,
+        before: Self,
+        places: Integers,
+        results: PlanResults | None,
+        seed: int,
+        *,
+        proves: bool,
+    ) -> None:
+        """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
+        self._asks_model = before._asks_model
+        self._before = before._before if proves else int(before._results.pulls.sum())
+        super()._take_over(before, places, results, seed, proves=proves)
+
+    def before_fit(self, verifier: Verifier, total: PlanResults) -> Integers:
+        """One pull of each arm without a result, where the features do not tell of it."""
+        unknown = super().before_fit(verifier, total)
+        if self._model is not None or not self._asks_model:
+            return unknown
+        spans = np.linalg.matrix_rank(self._bare[total.pulls > 0]) == self._bare.shape[1]
+        return unknown * (not spans)
+
     def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """What the model makes of all results."""
         sigma = self._problem.sigma
@@ -309,7 +331,7 @@ class GuidedStrategy(GuessAndVerify):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """The arms' own averages; for an arm without a result, what the model says."""
         if self._whole is None or self._guess is None:
-            return means, variances
+            return super().estimates(means, variances)
         seen = np.isfinite(self._whole.own_variances)
         return (
             np.where(seen, self._whole.means, self._guess.means),
@@ -480,4 +502,4 @@ class Guided(Algorithm):
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))
-        return planned.bind(problem, threshold)
+        return replace(planned.bind(problem, threshold), rebind=self.bind)

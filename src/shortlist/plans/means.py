@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,11 @@ class Fit(ABC):
     @abstractmethod
     def own_variances(self) -> Reals:
         """The variance of every μ̂_a, in units of σ²."""
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether something is known of the difference of any two arms."""
+        return bool(np.isfinite(self.own_variances).all())
 
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
@@ -142,9 +148,17 @@ class Means(ABC):
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, and its weights."""
 
+    def summary(self, results: PlanResults) -> Any:
+        """What is kept of the results of a plan: it has ``pulls``, and those of plans add up."""
+        return results
+
     @abstractmethod
-    def fit(self, results: PlanResults) -> Fit:
-        """What some results say of the means."""
+    def fit(self, results: Any) -> Fit:
+        """What a summary of results says of the means."""
+
+    @abstractmethod
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
 
     @abstractmethod
     def design(
@@ -220,6 +234,12 @@ class LinearMeans(Means):
             means = means + fitted(white, (sums - pulls * means) / self.noise)
         return LinearFit(means, white)
 
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        first = self.first()[0]
+        spans = np.linalg.matrix_rank(self.basis[results.pulls > 0]) == self.basis.shape[1]
+        return np.zeros_like(first) if spans else first
+
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
@@ -271,6 +291,10 @@ class OwnMeans(Means):
         pulled = pulls > 0
         own[pulled] = self.noise[pulled] / pulls[pulled]
         return OwnFit(np.where(pulled, sums / np.maximum(pulls, 1), 0.0), own)
+
+    def before_fit(self, results: PlanResults) -> Integers:
+        """One pull of each arm that has no result."""
+        return (results.pulls == 0).astype(np.int64)
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals

@@ -90,6 +90,10 @@ class Strategy(ABC):
         Whether the stop compares the arms' own intervals, not differences of two means.
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
+    counts_all : bool
+        Whether it is also given results of blocks beyond its plan that come before that is complete.
+    goes_on : bool
+        Whether it can go on with what it knows when arms are retired or added.
     """
 
     plan: Integers
@@ -100,6 +104,8 @@ class Strategy(ABC):
     statistic: float = math.inf
     alone: bool = False
     keeps_values: bool = False
+    counts_all: bool = False
+    goes_on: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -153,10 +159,47 @@ class Strategy(ABC):
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
 
+    def go_on(
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
+        """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
+
+        Parameters
+        ----------
+        before : Strategy
+            It is left as it is.
+        places : array of int
+            Which of the arms before each arm is, ``NO_ARM`` for one that was added.
+        results : PlanResults
+            Those of its plan so far. Returned are those of the plan at hand: these, if the same
+            plan goes on.
+        seed : int
+            The study's.
+        proves : bool
+            Whether what came before may prove an answer; else it guides.
+        """
+        raise NotImplementedError
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether some of δ is left for answers with arms that are added."""
+        return self.goes_on
+
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""
         room = int(self.plan.sum()) if self.keeps_values else 0
         return PlanResults.none(len(self.plan), room)
+
+    def arrange(self, seed: int) -> None:  # noqa: B027
+        """Put the first plan into an order that depends on the seed, if any does."""
+
+    def next_arm(self, missing: Integers) -> int:
+        """The arm to pull next, where the plan lacks so many results of each.
+
+        By default the one of which the largest share is missing, so that every part is like the
+        whole.
+        """
+        return int(np.argmax(missing / np.maximum(self.plan, 1)))
 
     def copy(self) -> Self:
         """An independent copy."""

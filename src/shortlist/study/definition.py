@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -23,7 +23,9 @@ from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
 from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
+from shortlist.study.model import Addition
 
+LONGEST = 1e10  # seconds: dates end with the year 9999
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
     *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
@@ -65,7 +67,7 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": bool(audit),
+            "audit": bool(audit) and not problem.blocks.shifts,  # there is none within blocks
             "direction": problem.direction,
             "blocks": problem.blocks.written,
             "costs": problem.costs.written,
@@ -154,6 +156,23 @@ class Definition:
         choices = json.dumps(self.choices, sort_keys=True)
         return hashlib.blake2b((choices + self.features_hash).encode()).digest()
 
+    def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
+        """Without the arms at its end that were added to the stored study later; else as it is."""
+        later: list[str] = []
+        rows: list[NDArray[np.float64]] = []
+        first = len(stored.names)
+        for names, more in added:
+            later += names
+            rows += [] if more is None else [more]
+        if self.names != (*stored.names, *later)[: len(self.names)] or len(self.names) <= first:
+            return self
+        if self.features is None or stored.features is None:
+            return replace(self, names=stored.names)
+        now = np.vstack([stored.features, *rows])[: len(self.names)]
+        if not np.array_equal(now, self.features):
+            return self
+        return replace(self, names=stored.names, features=stored.features)
+
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
         for key, value in self.choices.items():
@@ -224,6 +243,10 @@ def checked_seconds(
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: lease must be a number of seconds above 0, or None, got 0.
+    >>> checked_seconds("lease", 3e11)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: lease must be at most 1e+10 seconds (300 years), or None, got 3e+11.
     >>> checked_seconds("patience", -1, zero=True)
     Traceback (most recent call last):
         ...
@@ -237,6 +260,10 @@ def checked_seconds(
     ):
         bounds = "from 0 on" if zero else "above 0, or None"
         raise InvalidSetting(f"{name} must be a number of seconds {bounds}, got {value!r}.")
+    if value > LONGEST and not endless:
+        raise InvalidSetting(
+            f"{name} must be at most {LONGEST:g} seconds (300 years), or None, got {value:g}."
+        )
     return float(value)
 
 

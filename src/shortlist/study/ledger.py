@@ -6,26 +6,40 @@ import hashlib
 import json
 import numbers
 import struct
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
-from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, WIDEN, Steps
+from shortlist.engine.follow import (
+    ADD,
+    DECIDE,
+    REOPEN,
+    RETIRE,
+    RETIRE_ANEW,
+    TAKE,
+    VERIFY,
+    WIDEN,
+    Steps,
+)
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study.model import Addition
 from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
 
-Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying", "widened"]
+Kind = Literal[
+    "renewed", "reopened", "corrected", "carried", "verifying", "widened", "retired", "added"
+]
 STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
@@ -38,6 +52,16 @@ PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
 EVENTS: dict[str, int] = {kind: number for number, kind in enumerate(get_args(Kind), 4)}
 # Events that the model must process, as its steps.
 STEPS: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY, "widened": WIDEN}
+
+
+class Marker(NamedTuple):
+    """A step of the model that is no result: its kind, the arm that it is about, and a value."""
+
+    kind: int
+    arm: int = 0
+    value: float = 0.0
+
+
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
@@ -78,12 +102,63 @@ class Source(NamedTuple):
         return self.mark.rpartition("-")[0]
 
 
+class Retirement(NamedTuple):
+    """An arm that was retired.
+
+    Attributes
+    ----------
+    arm : int
+        Its row.
+    name, reason : str
+        What it is called, and why it was retired.
+    whatever_the_results : bool
+        Whether it would have been retired whatever the results.
+    from_start : bool
+        Whether all results are processed as if it had never been there.
+    change : int
+        The change of the study by which it was retired.
+    """
+
+    arm: int
+    name: str
+    reason: str
+    whatever_the_results: bool
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if the arm had never been there."""
+        kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
+        return None if self.from_start else Marker(kind, self.arm)
+
+
+class Added(NamedTuple):
+    """Arms that were added: their names, their features, and whether before any result."""
+
+    names: tuple[str, ...]
+    rows: list[list[float]] | None
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if there was no result before it."""
+        return None if self.from_start else Marker(ADD)
+
+    @property
+    def addition(self) -> Addition:
+        """The arms as a model takes them."""
+        rows = None if self.rows is None else np.array(self.rows, np.float64)
+        return Addition(tuple(self.names), rows)
+
+
 class Ledger:
     """All trials of a study, every change to them counted.
 
     Each trial's seed is made from the study's, or from a seed of its own once results were carried
-    over: the other study may have the same seed, and noise drawn by equal seeds is equal. With
-    blocks it is the same for all trials of a block. The fingerprint starts from ``settings``.
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. Where
+    blocks share seeds it is the same for all trials of a block. The fingerprint starts from ``settings``.
 
     Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
     change short is known by it; then all of it is read again from the storage.
@@ -96,7 +171,7 @@ class Ledger:
         settings: bytes = b"",
         blocks: Blocks = NO_BLOCKS,
     ) -> None:
-        self._names, self._seed, self.blocks = names, seed, blocks
+        self.names, self._seed, self.blocks = names, seed, blocks
         # Of trials that are open or told, the last of each cell, where a cell has one result.
         self.cells: dict[Cell, Trial] = {}
         self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
@@ -119,9 +194,12 @@ class Ledger:
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         # Events that the model must process, since settled, after their changes.
-        self._stepping: list[tuple[int, Trial | Event]] = []
+        self._stepping: list[tuple[int, Trial | Marker]] = []
+        self.retired: dict[int, Retirement] = {}  # by arm
+        self.added: list[Added] = []
+        self.additions: list[Addition] = []  # those of them that come after results
         self._one_step = Steps.empty(1)
-        self._order: list[int | Event] = []  # all that was settled: trials by number, and events
+        self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
         self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
@@ -147,10 +225,21 @@ class Ledger:
         found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
         return [trial for trial in found if trial.worker == who]
 
-    def open_at_verification(self) -> list[Trial]:
-        """The trials that were open when the verification began, and were told later."""
-        began = next((each.change for each in self.events if each.kind == "verifying"), NEVER)
-        return [t for t in self.taken if t.opened < began < (t.closed or 0)]
+    def open_at_changes(self) -> list[Trial]:
+        """The trials that were told after a change from which on evidence counts, and open at it.
+
+        That is where a verification began, where arms were added, and where one was retired
+        because of results.
+        """
+        changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
+        arms = [each.change for each in changed if _is_anew(each)]
+        began = [each.change for each in self.events if each.kind == "verifying"]
+        ends = sorted(arms + began)
+        return [
+            trial
+            for trial in (self.taken if ends else [])
+            if bisect_left(ends, trial.closed or 0) > bisect_left(ends, trial.opened)
+        ]
 
     @property
     def fingerprint(self) -> str:
@@ -177,7 +266,7 @@ class Ledger:
         trial = Trial(
             number,
             cell.arm,
-            self._names[cell.arm],
+            self.names[cell.arm],
             self._trial_seed(number, cell.block),
             asked_at=at,
             expires_at=expires,
@@ -198,7 +287,7 @@ class Ledger:
 
     def _trial_seed(self, number: int, block: int) -> int:
         """The seed of a trial that this change opens."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return self._block_seed(block, self.changes)
         first, seeds = self._seeds
         if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
@@ -343,8 +432,61 @@ class Ledger:
     def step(self, kind: Kind, at: float, worker: str, value: float | None = None) -> None:
         """Note an event that the model must process: one of ``STEPS``."""
         event = self._log(kind, NO_ARM, at, worker, value)
-        self._stepping.append((event.change, event))
+        self._stepping.append((event.change, _marker(event)))
         self.has_news = True
+
+    def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
+        """Keep that an arm was retired; returns that with the change it was."""
+        words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
+        event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
+        self.follow_arms(event)
+        self._without_second(event)
+        self._end_failures()
+        return self.retired[retirement.arm]
+
+    def add(self, added: Added, at: float, worker: str) -> None:
+        """Keep that arms were added."""
+        words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
+        self.follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+
+    def follow_arms(self, event: Event) -> None:
+        """Enter arms that were retired or added by an event; others change nothing here."""
+        kinds: dict[str, type[Retirement | Added]] = {"retired": Retirement, "added": Added}
+        if event.kind not in kinds:
+            return
+        if event.reason is None or event.value != _digest(event.reason):
+            raise DamagedStorage(
+                f"change {event.change}, by which arms were {event.kind}, was altered; restore it "
+                "from a copy."
+            )
+        found: Any = kinds[event.kind](**json.loads(event.reason), change=event.change)
+        if event.kind == "retired":
+            self.retired[found.arm] = found
+        else:
+            found = found._replace(names=tuple(found.names))
+            self.added.append(found)
+            self.names += found.names
+        if found.marker is None:
+            self.is_rewritten = True
+        else:
+            self._stepping.append((event.change, found.marker))
+            self.additions += [found.addition] if event.kind == "added" else []
+        self.has_news = True
+
+    def _without_second(self, event: Event) -> None:
+        """Ask no more for an arm that was retired as the second of a round."""
+        if event.kind != "retired":
+            return
+        arms = self.retired
+        stay = [each for each in self.seconds if each.second not in arms]
+        self._moves += [(event.change, -1)] * (len(self.seconds) - len(stay))
+        self.seconds[:] = stay
+
+    def _end_failures(self) -> None:
+        """An arm that is retired is not set aside."""
+        for arm in self.retired:
+            self._failing.pop(arm, None)
+            self.set_aside.pop(arm, None)
 
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
@@ -372,47 +514,54 @@ class Ledger:
         try:
             for event in events:
                 self._follow_carrying(event)
-            touched = self._enter_rows(rows)
+                self.follow_arms(event)
+            touched = self._enter_rows(rows, events)
             records = self._records(before, changes, touched, events)
             self._recount(touched, before)
+            self._end_failures()
             for event in events:
                 if event.kind == "corrected":
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._stepping += [(each.change, each) for each in events if each.kind in STEPS]
+        self._stepping += [(each.change, _marker(each)) for each in events if each.kind in STEPS]
         self.events += events
         self._hash.update(records)
         self.has_news = True
 
-    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+    def _enter_rows(self, rows: Sequence[Row], events: Sequence[Event]) -> list[Trial]:
+        to_come = [event for event in events if event.kind == "retired"]
         seeds = self._seeds_of([row for row in rows if row[0] >= len(self.trials)])
         known, touched = len(self.trials), []
         for row in rows:
             number, arm, block = row[:STATE]
-            known_cell = 0 <= arm < len(self._names) and self.blocks.is_known(block)
+            known_cell = 0 <= arm < len(self.names) and self.blocks.is_known(block)
             if number > len(self.trials) or not known_cell:
                 raise DamagedStorage(
                     f"trial {number} (arm {arm}, block {block}) is out of sequence, or its arm or "
                     "its block does not exist."
                 )
             new = number == len(self.trials)
+            while new and to_come and to_come[0].change < row[OPENED]:
+                self._without_second(to_come.pop(0))
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
             rest = *row[STATE : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
             of_block = {"block": self.blocks.label(block), "block_index": block}
-            trial = Trial(number, arm, self._names[arm], seed, *rest, **of_block)
-            _check_state(trial, len(self._names))
+            trial = Trial(number, arm, self.names[arm], seed, *rest, **of_block)
+            _check_state(trial, len(self.names))
             if new:
                 self._enter(trial)
             else:
                 self._put(trial)
             touched.append(trial)
+        for event in to_come:
+            self._without_second(event)
         return touched
 
     def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
         """The seeds of trials that follow those known here."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return [self._block_seed(row[BLOCK], row[OPENED]) for row in rows]
         seeds: list[int] = []
         for seed, changes in groupby([row[OPENED] for row in rows], self._seed_at):
@@ -463,7 +612,7 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | Event]] = []
+        due: list[tuple[int, Trial | Marker]] = []
         turn = 0  # the change by which all in turn so far were closed
         for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
@@ -480,9 +629,11 @@ class Ledger:
         steps.held.fill(len(self.seconds) > 0)
         if self._moves:
             steps.held[:] = self._held(due)
+        if self.blocks.shifts:
+            steps.held[:] = self._divides(due)
         for place, (_, step) in enumerate(due):
             _write(steps, place, step)
-            if isinstance(step, Event):
+            if isinstance(step, Marker):
                 self._order.append(step)
                 continue
             self._order.append(step.number)
@@ -495,7 +646,7 @@ class Ledger:
         self._moves, self._stepping, self.has_news = [], [], False
         return steps
 
-    def _held(self, due: list[tuple[int, Trial | Event]]) -> NDArray[np.bool_]:
+    def _held(self, due: list[tuple[int, Trial | Marker]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -503,12 +654,25 @@ class Ledger:
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
         return np.asarray(lengths[at] > 0)
 
+    def _divides(self, due: list[tuple[int, Trial | Marker]]) -> list[bool]:
+        """Whether other trials of the same block were still under way at these changes."""
+        places = {step.number: k for k, (_, step) in enumerate(due) if isinstance(step, Trial)}
+        later: dict[int, list[tuple[int, int]]] = {}
+        for trial in self.unsettled.values():
+            at = places.get(trial.number, NEVER), trial.opened
+            later.setdefault(trial.block_index, []).append(at)
+        return [
+            isinstance(step, Trial)
+            and any(k > place and opened <= change for k, opened in later[step.block_index])
+            for place, (change, step) in enumerate(due)
+        ]
+
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
         steps = Steps.empty(len(self._order))
         steps.held[:] = self._order_held
         for place, step in enumerate(self._order):
-            _write(steps, place, step if isinstance(step, Event) else self.trials[step])
+            _write(steps, place, step if isinstance(step, Marker) else self.trials[step])
         return steps
 
     def copies_of(
@@ -559,10 +723,26 @@ class Ledger:
         return own
 
 
-def _write(steps: Steps, place: int, step: Trial | Event) -> None:
-    """Write a closed trial, or an event, as a step for the model."""
-    if isinstance(step, Event):
-        kind, arm, block, value = STEPS[step.kind], 0, NO_BLOCK, step.value or 0.0
+def _digest(words: str) -> float:
+    """A digest of a text as a number that is exact."""
+    return float(int.from_bytes(hashlib.blake2b(words.encode(), digest_size=6).digest(), "big"))
+
+
+def _is_anew(change: Retirement | Added) -> bool:
+    """Whether evidence counts only from a change of the arms on."""
+    marker = change.marker
+    return marker is not None and marker.kind != RETIRE
+
+
+def _marker(event: Event) -> Marker:
+    """The step of the model that an event of ``STEPS`` is."""
+    return Marker(STEPS[event.kind], value=event.value or 0.0)
+
+
+def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
+    """Write a closed trial, or another step, as a step for the model."""
+    if isinstance(step, Marker):
+        kind, arm, block, value = step.kind, step.arm, NO_BLOCK, step.value
     elif step.value is not None:
         kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
     else:

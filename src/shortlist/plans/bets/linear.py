@@ -327,6 +327,10 @@ class LinearBets:
             largest=np.vstack([self.largest, np.full(shape, -np.inf)]),
         )
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> LinearBets:
+        """Not offered; see ``Verifier.goes_on``."""
+        raise NotImplementedError
+
     def tested(self, rows: Integers, arms: Integers, level: float) -> LinearBets:
         """It is up to date after every plan."""
         return self

@@ -45,10 +45,11 @@ from shortlist.plans.evidence import (
     OpenPairs,
     Verifier,
     expected_verification,
+    placed_rows,
     squared_threshold,
 )
 from shortlist.plans.means import Fit, OwnFit, OwnMeans
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.thresholds import ArmInterval
 
@@ -463,6 +464,12 @@ class Wealths:
             below=below,
         )
 
+    def placed(self, places: Integers) -> Wealths:
+        """The same where ``places`` says which of these arms each is."""
+        of_arms = self.pulls, self.totals, self.squares
+        tables = (placed(each.T, places, 0.0).T.copy() for each in (self.above, self.below))
+        return Wealths(self.low, self.span, *(placed(e, places, 0.0) for e in of_arms), *tables)
+
     @property
     def smoothed(self) -> Reals:
         """The arms' averages, with half a result at each end of the range."""
@@ -662,6 +669,23 @@ class PairBets:
             largest=np.vstack([self.largest, np.full(shape, -np.inf)]),
         )
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> PairBets:
+        """The same for other arms, with rows for those that are left; see ``keeps_named``."""
+        rows, stay = placed_rows(self.rows, places)
+        known = (self.means, self.variances, self.shares, self.noise)
+        means, variances, shares, noise = (placed(each, places, each.mean()) for each in known)
+        return replace(
+            self,
+            rows=rows,
+            sizes=placed(self.sizes[stay], places, 1.0),
+            means=means,
+            variances=variances,
+            shares=shares,
+            noise=noise,
+            wealths=self.wealths.placed(places),
+            largest=placed(self.largest[stay], places, -np.inf),
+        )
+
     def tested(self, rows: Integers, arms: Integers, level: float) -> PairBets:
         """With ln E of the pairs that have not passed."""
         here = np.ix_(rows, arms)
@@ -764,6 +788,10 @@ class NoEvidence:
         """With rows for these arms too."""
         return replace(self, rows=np.append(self.rows, arms))
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> NoEvidence:
+        """Still none."""
+        return NoEvidence(placed_rows(self.rows, places)[0], len(places))
+
     def tested(self, rows: Integers, arms: Integers, level: float) -> NoEvidence:
         """Still none."""
         return self
@@ -809,6 +837,9 @@ class ByBets(Verifier):
     """
 
     keeps_values: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = True
+    # Bets on an arm that was named count from the naming on, for all pairs of it alike.
+    keeps_named: ClassVar[bool] = False
     shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
 
     problem: ReducedProblem
@@ -835,6 +866,15 @@ class ByBets(Verifier):
     def before(self, past: PlanResults) -> ByBets:
         """With earlier results, of which every single value is kept."""
         wealths, begun = self.wealths.after(past), self.begun + int(past.pulls.sum())
+        return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
+
+    def guided_by(self, results: PlanResults) -> ByBets:
+        """With results of a plan that was not completed."""
+        return self.before(results)
+
+    def taking_over(self, before: ByBets, places: Integers) -> ByBets:
+        """With the results of arms that are left."""
+        wealths, begun = before.wealths.placed(places), before.begun
         return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
 
     def with_slack(self, epsilon: float) -> ByBets:

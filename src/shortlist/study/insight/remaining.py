@@ -190,6 +190,10 @@ def _too_early(study: View) -> Projection | None:
             which = "those after the pilot"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
+    if study.stage == "rounds" and study.statistic is None:
+        left = study.round.until_decision
+        words = f"at least {left:,} more, before the arms can be compared again"
+        return Projection(None, left, None, words)
     if study.stage == "pilot":
         return Projection(None, 1, None, "not known yet: the pilot is running")
     if engine.setup.regularization == 0.0:  # the initial pulls span the features
