@@ -30,6 +30,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from shortlist.errors import InvalidSetting
+from shortlist.noise.bounded import Bounded
 from shortlist.problem import drawn_seed
 from shortlist.study.study import Study
 
@@ -164,8 +165,7 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         study = Study(
             arms=[f"{k}: {each}" for k, each in enumerate(candidates)],
             m=self.m,
-            sigma="bounded",
-            reward_range=(low, high),
+            sigma=Bounded.stated("bounded", (low, high), ()),
             delta=self.delta,
             epsilon=self.epsilon,
             blocks=len(splits),
