@@ -44,6 +44,8 @@ COMMANDS = {
         "`shortlist continue {study} --algorithm {algorithm}`"
     ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
+    r"study\.continued\(blocks='shift'\)": "`shortlist continue {study} --blocks shift`",
+    r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
         "`shortlist continue {study} --misspecification C`"
     ),

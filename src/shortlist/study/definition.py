@@ -25,6 +25,7 @@ from shortlist.problem import Costs, Problem
 from shortlist.storage.base import Settings
 from shortlist.study.model import Addition
 
+LONGEST = 1e10  # seconds: dates end with the year 9999
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction"),
     *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
@@ -66,7 +67,7 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": bool(audit),
+            "audit": bool(audit) and not problem.blocks.shifts,  # there is none within blocks
             "direction": problem.direction,
             "blocks": problem.blocks.written,
             "costs": problem.costs.written,
@@ -242,6 +243,10 @@ def checked_seconds(
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: lease must be a number of seconds above 0, or None, got 0.
+    >>> checked_seconds("lease", 3e11)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: lease must be at most 1e+10 seconds (300 years), or None, got 3e+11.
     >>> checked_seconds("patience", -1, zero=True)
     Traceback (most recent call last):
         ...
@@ -255,6 +260,10 @@ def checked_seconds(
     ):
         bounds = "from 0 on" if zero else "above 0, or None"
         raise InvalidSetting(f"{name} must be a number of seconds {bounds}, got {value!r}.")
+    if value > LONGEST and not endless:
+        raise InvalidSetting(
+            f"{name} must be at most {LONGEST:g} seconds (300 years), or None, got {value:g}."
+        )
     return float(value)
 
 
