@@ -67,7 +67,7 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": bool(audit),
+            "audit": bool(audit) and not problem.blocks.shifts,  # there is none within blocks
             "direction": problem.direction,
             "blocks": problem.blocks.written,
             "costs": problem.costs.written,

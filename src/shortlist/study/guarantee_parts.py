@@ -72,7 +72,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
 
 def _is_exact(study: View) -> bool:
     """Whether the answer follows from known results alone: those of a pool."""
-    return study.problem.blocks.exist and bool(study.round.strategy.is_exact)
+    return study.problem.blocks.once and bool(study.round.strategy.is_exact)
 
 
 def _to_come(study: View) -> list[str]:
