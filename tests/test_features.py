@@ -107,7 +107,7 @@ def test_a_frame_of_several_types() -> None:
     frame["i"] = frame["i"].astype("Int64")
     assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
     frame.loc[2, "i"] = pd.NA
-    with pytest.raises(InvalidFeatures, match=r"^'i' of arm '2' is nan"):
+    with pytest.raises(InvalidFeatures, match=r"^'i' of arm 2 is nan"):
         Problem.of(frame, 1, sigma=1.0)
 
 
@@ -136,7 +136,7 @@ def test_a_file_gives_the_features_their_columns_and_the_names(ending: str, tmp_
     else:
         frame.to_csv(file, sep="\t" if ending == "tsv" else ",", index_label="name")
     for given in (file, str(file)):
-        problem = shortlist.Study(given, m=1, sigma=1.0).problem
+        problem = Problem.of(given, 1, sigma=1.0)
         assert problem.names == ("a", "b", "c")
         assert problem.columns == ("lr", "depth")
         assert np.array_equal(problem.features, frame.to_numpy())
@@ -149,7 +149,7 @@ def test_a_file_without_names_has_row_numbers_and_the_log_says_so(
     file.write_text("lr,depth\n1.25,3\n0.5,4\n0.75,9\n")
     caplog.set_level("INFO", logger="shortlist")
     problem = Problem.of(file, 1, sigma=1.0)
-    assert problem.names == ("0", "1", "2")
+    assert problem.names == (0, 1, 2)
     assert problem.features[:, 0].tolist() == [1.25, 0.5, 0.75]
     assert "has no column of names" in caplog.text
 
@@ -158,7 +158,7 @@ def test_errors_name_the_column() -> None:
     frame = pd.DataFrame({"lr": [0.1, np.inf], "depth": [1.0, 2.0]}, index=["a", "b"])
     with pytest.raises(InvalidFeatures, match=r"^'lr' of arm 'b' is inf"):
         Problem.of(frame, 1, sigma=1.0)
-    with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm '1' is inf"):
+    with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm 1 is inf"):
         Problem.of(frame.to_numpy(), 1, sigma=1.0)
     uneven = pd.DataFrame({"lr": [0.001, 0.002, 0.005], "depth": [300.0, 100.0, 100.0]})
     words = " ".join(finding.words for finding in shortlist.Study(uneven, sigma=1.0).health())
@@ -171,7 +171,7 @@ def test_a_changed_feature_is_named_by_its_column(tmp_path: Path) -> None:
     settings = {"m": 1, "sigma": 1.0, "seed": 0, "storage": tmp_path / "study.db"}
     shortlist.Study(frame, **settings)
     frame.loc[1, "lr"] = 0.3
-    with pytest.raises(StudyMismatch, match=r"'lr' of arm '1' was 0\.2, not 0\.3"):
+    with pytest.raises(StudyMismatch, match=r"'lr' of arm 1 was 0\.2, not 0\.3"):
         shortlist.Study(frame, **settings)
 
 

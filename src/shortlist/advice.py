@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 VALUE = r"(?P<value>[-+.\w]+|…)"
-ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…)"""
+ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
 # From a call in a message to what the command line does in its place: {study} is the study that the
 # command named, {value} and {arm} are what the call has.
 COMMANDS = {
@@ -35,6 +35,13 @@ COMMANDS = {
         "`shortlist tell {study} FILE.csv` with an exported file without these rows"
     ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
+    r"study\.continued\(features=None, sigma='estimate'\)": (
+        "`shortlist continue {study} --without-features --sigma estimate`"
+    ),
+    r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
+    r"study\.continued\(sigma=(?P<sigma>'[\w ]+'|[-+.\w]+)\)": (
+        "`shortlist continue {study} --sigma {sigma}`"
+    ),
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
         "`shortlist continue {study} --misspecification C`"
     ),

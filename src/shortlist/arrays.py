@@ -10,3 +10,5 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NO_ARM = -1
+
+Label = int | str  # what an arm is called

@@ -261,7 +261,7 @@ def number_hint(value: object) -> str:
 NAMES_OFFERED = 3
 
 
-def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+def unknown_among_many(kind: str, name: str, known: Sequence[int | str]) -> UnknownName:
     """The error for a name that is not among thousands: the nearest three, and how many there are.
 
     Examples
@@ -275,13 +275,13 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
     def bare(text: str) -> str:  # without capitals and leading zeros, which spreadsheets take away
         return re.sub(r"0+(?=\d)", "", text.casefold())
 
-    def alternatives(names: Sequence[str]) -> str:
+    def alternatives(names: Sequence[int | str]) -> str:
         *others, last = (repr(each) for each in names)
         return f"{', '.join(others)} or {last}" if others else last
 
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[int | str]] = {}
     for candidate in known:
-        alike.setdefault(bare(candidate), []).append(candidate)
+        alike.setdefault(bare(str(candidate)), []).append(candidate)
     found = difflib.get_close_matches(bare(name), alike, n=NAMES_OFFERED)
     near = [candidate for each in found for candidate in alike[each]][:NAMES_OFFERED]
     hint = f"did you mean {alternatives(near)}?" if near else "no similar name."

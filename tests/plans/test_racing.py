@@ -441,7 +441,7 @@ def test_a_run_ends_at_a_result_out_of_range(tmp_path: Path) -> None:
     assert study.evaluations == 5
     assert study.pending[0].number == 5
     loaded = shortlist.Study.load(tmp_path / "study.db")
-    assert loaded.run(flip, progress=False).names == ("a",)
+    assert loaded.run(flip, progress=False).names == ["a"]
     assert not any(trial.state == "failed" for trial in loaded.trials)
 
 

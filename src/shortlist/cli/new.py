@@ -41,8 +41,8 @@ direction = "minimize"      # if small is good; "maximize" if it is left out
 
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
-of features, algorithm, threshold, misspecification, trust = "guide", S, seed,
-lease = "7 days", audit = false, pilot = "pilot.csv" (name and mean), storage =
+of features, intercept = false (mean 0 where all features are 0), algorithm,
+threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false, pilot = "pilot.csv" (name and mean), storage =
 "screen.db" (or a PostgreSQL URL), name. File names are relative to the folder
 of the screen.toml.
 
@@ -95,7 +95,6 @@ def new(
         made = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
-        warnings.filterwarnings("ignore", "delta is the risk")  # so is this
         if made:
             with naming_the_file(described):
                 study = Study(**settings)
@@ -150,13 +149,14 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "made": made,
         "evaluations": study.evaluations,
         "arms": problem.arms,
-        "dimension": problem.dimension,
+        "dimension": problem.dimension - problem.intercept,
         "m": problem.m,
         "sigma": problem.sigma,
         "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
         "direction": problem.direction,
+        "intercept": problem.intercept,
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -171,9 +171,9 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     from shortlist.study.insight.audit import audit_size, is_audited
 
     problem, bound = study.problem, study.bound
-    about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
+    about = f", each with {problem.features_in_words}" if has_features else ""
     yield "arms", f"{problem.arms}{about}: {first_names(problem.names)}"
-    if has_features and problem.names == tuple(map(str, range(problem.arms))):
+    if has_features and problem.names == tuple(range(problem.arms)):
         yield (
             "names",
             "the first column of the file has no names, so the arms are named by their rows, "
@@ -183,8 +183,6 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    if doubt := study.aim.doubtful_delta(problem.delta):
-        yield "warning", doubt
     yield "noise", problem.noise.announcement
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text

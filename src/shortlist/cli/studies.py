@@ -13,7 +13,6 @@ from shortlist.cli.output import (
     LABEL,
     decimal,
     fold,
-    note,
     say,
     say_entry,
     say_json,
@@ -226,6 +225,9 @@ def continue_study(
     guide: Annotated[
         bool, different("--guide", help="The features help to guess, and prove nothing.")
     ] = False,
+    intercept: Annotated[
+        bool, different("--intercept", help="The means may have a level of their own.")
+    ] = False,
     misspecification: Annotated[
         float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
     ] = None,
@@ -256,6 +258,8 @@ def continue_study(
         changes["features"] = None
     if guide:
         changes["trust"] = "guide"
+    if intercept:
+        changes["intercept"] = True
     if misspecification is not None:
         from shortlist.plans.mislid.algorithm import MisLid
 
@@ -267,8 +271,6 @@ def continue_study(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said below, in words for people
         continuation = old.continued(name=new_name, **changes)
-    if doubt := continuation.aim.doubtful_delta(continuation.problem.delta):
-        note(doubt)
     _say_continued(old, continuation, study, as_json)
 
 

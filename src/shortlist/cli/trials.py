@@ -27,7 +27,6 @@ from shortlist.errors import (
     LinearityRejected,
     StudyStopped,
     UnknownName,
-    unknown_among_many,
 )
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
@@ -245,9 +244,10 @@ def tell(
 
 
 def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
-    if arm not in study.problem.names:
-        hint = unknown_among_many("arm", arm, study.problem.names)
-        raise UnknownName(f"{hint} study.table() lists them.")
+    try:
+        study.problem.index(arm)
+    except UnknownName as error:
+        raise UnknownName(f"{error} study.table() lists them.") from None
     [trial], new = study.tell_once(unasked=[(arm, result, key)])
     number = trial.number
     if not new:  # its key was told before

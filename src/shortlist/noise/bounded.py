@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import LARGEST, Noise
 from shortlist.noise.spread import Found, Spread
@@ -33,7 +34,7 @@ class Bounded(Noise):
         self.limits = max(low, -LARGEST), min(high, LARGEST)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Bounded:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Bounded:
         """The range, if it is one."""
         return cls(*_range(reward_range))
 
@@ -159,7 +160,7 @@ class LikeCoins(Bounded):
         """The results in the methods section of a paper."""
         return f"results from {self.low:g} to {self.high:g}"
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Nothing can contradict it: results outside the range are refused."""
         return (
             "fine",

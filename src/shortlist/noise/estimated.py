@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
@@ -149,7 +149,7 @@ class Estimated(Noise):
 
     # Health
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Whether results of the same arm contradict σ, once it is known."""
         if self.awaits_estimate:
             return (
@@ -159,7 +159,7 @@ class Estimated(Noise):
             )
         return super().finding(spread, names)
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> Found | None:
         """That the arms' noise is not normal with one σ; None if nothing shows it.
 
         By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
@@ -268,7 +268,7 @@ class EstimatedPerArm(ByArm, Estimated):
             "noise is not normal, the claim does not hold."
         )
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> None:
         """Nothing: the arms' noise need not be equal."""
 
 

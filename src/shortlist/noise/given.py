@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Label, Reals
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
@@ -34,7 +34,7 @@ class Given(Noise):
         return sigma is not None and not isinstance(sigma, str) and not Each.recognizes(sigma)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Given:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Given:
         """σ, if it is a number above 0."""
         return cls(positive("sigma", sigma))
 
@@ -130,7 +130,7 @@ class Each(ByArm):
         return listed and not isinstance(sigma, str)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Each:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Each:
         """σ of every arm, if they are numbers above 0."""
         values: Any = _in_order(sigma, names) if isinstance(sigma, Mapping | pd.Series) else sigma
         table = isinstance(values, np.ndarray) and values.ndim != 1
@@ -169,17 +169,17 @@ class Each(ByArm):
         )
 
 
-def _in_order(sigma: Any, names: Sequence[str]) -> list[Any]:
+def _in_order(sigma: Any, names: Sequence[Label]) -> list[Any]:
     """The values of a mapping or a Series in the order of the arms."""
-    known, by_name = set(names), dict[str, Any]()
+    known, by_name = set(map(str, names)), dict[str, Any]()
     for key, value in sigma.items():
         name = str(key)
         if name not in known:
-            raise unknown_name("arm in sigma", name, names)
+            raise unknown_name("arm in sigma", name, map(str, names))
         if name in by_name:
             raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
         by_name[name] = value
-    for name in names:
-        if name not in by_name:
-            raise InvalidSetting(f"sigma has no number for arm {name!r}: give one for every arm.")
-    return [by_name[name] for name in names]
+    for label in names:
+        if str(label) not in by_name:
+            raise InvalidSetting(f"sigma has no number for arm {label!r}: give one for every arm.")
+    return [by_name[str(label)] for label in names]

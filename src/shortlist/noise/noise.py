@@ -10,12 +10,15 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
+from shortlist.printable import count
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 UPPER = 0.9  # confidence that a σ advised is large enough
+ENOUGH = 10  # degrees of freedom, for a number to be advised
+OTHER_UNITS = 10.0  # times σ: noise that is so much larger is likely to be in other units
 
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
 
@@ -68,7 +71,7 @@ class Noise(ABC):
     # What a user states
 
     @staticmethod
-    def of(sigma: object, reward_range: object = None, names: Sequence[str] = ()) -> Noise:
+    def of(sigma: object, reward_range: object = None, names: Sequence[Label] = ()) -> Noise:
         """Check what was given for ``sigma`` and ``reward_range``."""
         if isinstance(sigma, Noise):
             return sigma
@@ -99,7 +102,7 @@ class Noise(ABC):
         return isinstance(sigma, str) and sigma == cls.word
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Noise:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Noise:
         """The noise that ``sigma``, which it recognizes, and ``reward_range`` state."""
         return cls()
 
@@ -216,7 +219,7 @@ class Noise(ABC):
 
     # Health
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Whether results of the same arm contradict σ."""
         from scipy.special import chdtr, chdtrc
 
@@ -235,11 +238,13 @@ class Noise(ABC):
         p_worst = min(float(each.min()) * len(each), 1.0)
         too_small = (
             "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-            "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
-            + ADAPTIVE
+            f"stops too early. study.continued({self.larger(spread)[0]}) goes on with all results. "
+            f"The p-value is for normal noise. {ADAPTIVE}"
         )
         if p < ALPHA:
-            words += f": too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
+            words += f": σ is too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
+            if spread.deviation > OTHER_UNITS * sigma:
+                words += " Is it in the units of the results?"
             return "warning", words, too_small
         if p_worst < ALPHA:
             arm = int(spread.arms[again][np.argmin(each)])
@@ -273,14 +278,14 @@ class Noise(ABC):
 
     def measured(self, spread: Spread) -> str:
         """The noise that was measured, beside what is stated."""
-        degrees = f"{spread.replicates} degrees of freedom"
+        degrees = f"{count(spread.replicates, 'degree')} of freedom"
         return f"standard deviation {spread.deviation:.3g} ({degrees}), and σ = {self.sigma:g}"
 
     def smaller(self, spread: Spread) -> str:
         """The smaller noise that was measured, in words."""
         return f"a σ of {spread.deviation:.3g}"
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> Found | None:
         """That the arms' noise is not as equal as it is stated to be; None if nothing shows it."""
         return None
 
@@ -293,7 +298,7 @@ class Noise(ABC):
         """A larger number for σ, with which the results agree, if they do not agree with this one."""
         from scipy.special import chdtri
 
-        if spread.replicates == 0:
+        if spread.replicates < ENOUGH:
             return []
         # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
         sigma = math.sqrt(spread.total / float(chdtri(spread.replicates, UPPER)))

@@ -520,7 +520,7 @@ class Guided(Algorithm):
         """The algorithm on a problem, from the first result on or after those of the past."""
         planned = Planned(
             strategy=partial(
-                GuidedStrategy, features=problem.features, model=self.model, past=past
+                GuidedStrategy, features=problem.given.numbers, model=self.model, past=past
             ),
             threshold=ANY_MEANS,
             interval=INTERVAL,

@@ -114,8 +114,8 @@ def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]])
     """Tell results that nobody asked for; those told before, by their keys, are left alone."""
     checked = []
     for arm, value, key in results:
-        if not isinstance(arm, str) or not isinstance(key, str):
-            raise InvalidInput("arm and key must be texts: nothing was told.")
+        if not isinstance(arm, str | int) or isinstance(arm, bool) or not isinstance(key, str):
+            raise InvalidInput("arm must be a name, and key a text: nothing was told.")
         checked.append((arm, value, key))
     return _numbers(*study.tell_once(unasked=checked))
 
@@ -152,11 +152,6 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
     known = [*told.known, *done["known"]]
     report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}
     return {**report, **state(study)}
-
-
-def unasked_results(study: Study, told: PlateResults) -> list[tuple[str, float, str]]:
-    """The results of a file that nobody asked for: the name of the arm, the value and the key."""
-    return [(study.problem.names[arm], value, key) for arm, value, key in told.unasked]
 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:

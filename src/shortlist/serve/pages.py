@@ -20,7 +20,7 @@ from shortlist.report.methods import plain
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import HtmlTable, decimals, number
-from shortlist.serve.actions import MOST_TRIALS, unasked_results
+from shortlist.serve.actions import MOST_TRIALS
 from shortlist.serve.statistic_chart import statistic_chart
 from shortlist.study.answer import best_first
 from shortlist.study.insight.summary import study_words, trial_numbers
@@ -76,8 +76,9 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     if not answer.names:
         return []
     table = study.table()
-    rest = best_first(table[~table["name"].isin(answer.names)], study.problem)
+    rest = best_first(table[~table["in_shortlist"]], study.problem)
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
+    shown = shown.reset_index()
     places = decimals(shown)
     low, high = shown["lower"].min(), shown["upper"].max()
     scale = BAR / (high - low) if high > low else 0.0
@@ -87,7 +88,7 @@ def _arms(study: Study) -> list[dict[str, Any]]:
 
     return [
         {
-            "name": arm["name"],
+            "name": str(arm["name"]),
             "listed": arm["listed"],
             "pulls": f"{arm['pulls']:,}",
             "mean": number(arm["mean"], places),
@@ -109,7 +110,7 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
     rows = [
         [
             f"{trial.number:,}",
-            trial.name,
+            str(trial.name),
             utc(trial.asked_at),
             *([utc(trial.expires_at)] if due else []),
             trial.worker,
@@ -160,20 +161,20 @@ class Sent(NamedTuple):
 def results_of(study: Study, told: PlateResults) -> list[dict[str, Any]]:
     """The results of a file as ``actions.tell`` takes them."""
     return [{"trial": trial, "value": value} for trial, value in told.results] + [
-        {"arm": arm, "value": value, "key": key} for arm, value, key in unasked_results(study, told)
+        {"arm": arm, "value": value, "key": key} for arm, value, key in told.unasked
     ]
 
 
 def preview(study: Study, sent: Sent, told: PlateResults) -> str:
     """What a file would tell, to be confirmed."""
     trials = [
-        [f"{trial:,}", study.trials[trial].name, repr(value), study.trials[trial].state]
+        [f"{trial:,}", str(study.trials[trial].name), repr(value), study.trials[trial].state]
         for trial, value in told.results[:PREVIEWED]
     ]
     columns = {"Trial": "number", "Arm": "name", "Value": "number", "State now": "words"}
-    unasked = unasked_results(study, told)
+    unasked = told.unasked
     if unasked:
-        trials = [[arm, repr(value), key] for arm, value, key in unasked[:PREVIEWED]]
+        trials = [[str(arm), repr(value), key] for arm, value, key in unasked[:PREVIEWED]]
         columns = {"Arm": "name", "Value": "number", "Key": "quoted"}
     results = results_of(study, told)
     return _render(

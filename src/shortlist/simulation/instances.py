@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.arrays import Label
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
 from shortlist.problem import Problem, checked_seed
@@ -50,7 +51,7 @@ class Instance:
     means: NDArray[np.float64]
     m: int
     sigma: float | NDArray[np.float64]
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.arrays import Reals
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
+from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.numerics.jit import notice
 from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.problem import Problem
@@ -127,9 +127,6 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
     Else they are the pilot's own, and other arms have the average of these.
     """
     problem = study.problem
-    for name in pilot:
-        if name not in problem.names:
-            raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = study.bound.mirrored(np.array(list(pilot.values())))
     if not study.bound.relation.uses_features:

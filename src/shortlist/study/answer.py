@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist import notebook
+from shortlist.arrays import Label
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
@@ -26,10 +27,12 @@ class Shortlist:
 
     Attributes
     ----------
-    names : tuple of str
-        Best estimated mean first.
+    names : list of int or str
+        As they were given, best estimated mean first: ``table.loc[names]`` of your own table.
+    arms : list of int
+        The same by their rows.
     table : DataFrame
-        name, pulls, mean, lower, upper of each.
+        pulls, mean, lower, upper of each, by name.
     evaluations : int
         How many evaluations it took.
     final : bool
@@ -45,7 +48,8 @@ class Shortlist:
         How often the means lie between lower and upper, as far as that is proven.
     """
 
-    names: tuple[str, ...]
+    names: list[Label]
+    arms: list[int]
     table: pd.DataFrame
     evaluations: int
     final: bool
@@ -54,7 +58,7 @@ class Shortlist:
     audited: int = 0
     coverage: str = ""
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Label]:
         return iter(self.names)
 
     def __len__(self) -> int:
@@ -64,21 +68,23 @@ class Shortlist:
         return name in self.names
 
     def __str__(self) -> str:
-        figures = self.table.drop(columns="in_shortlist").to_string(
-            index=False, float_format="{:.4g}".format
-        )
+        figures = self._shown.to_string(index=False, float_format="{:.4g}".format)
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
         below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
         return printable("\n".join([figures, *below]))
 
     def _repr_html_(self) -> str:
-        shown = self.table.drop(columns="in_shortlist")
+        shown = self._shown
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
         below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
         return figures + "".join(map(notebook.paragraph, below))
+
+    @property
+    def _shown(self) -> pd.DataFrame:
+        return self.table.drop(columns="in_shortlist").reset_index()
 
     @property
     def effort(self) -> str:

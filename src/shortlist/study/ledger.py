@@ -6,7 +6,7 @@ import hashlib
 import json
 import numbers
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -15,14 +15,22 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM
+from shortlist.arrays import NO_ARM, Label
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
-from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
+from shortlist.study.trial import (
+    FAILURES_IN_A_ROW,
+    Cause,
+    Correction,
+    FeatureRow,
+    Origin,
+    State,
+    Trial,
+)
 
 Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
 OPENED = ROW.index("opened")
@@ -87,8 +95,14 @@ class Ledger:
     change short is known by it; then all of it is read again from the storage.
     """
 
-    def __init__(self, names: tuple[str, ...], seed: int, settings: bytes = b"") -> None:
-        self._names, self._seed = names, seed
+    def __init__(
+        self,
+        names: tuple[Label, ...],
+        seed: int,
+        settings: bytes = b"",
+        rows: Callable[[int], FeatureRow | None] = lambda arm: None,
+    ) -> None:
+        self._names, self._seed, self._rows = names, seed, rows
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
@@ -170,6 +184,7 @@ class Ledger:
             opened=self.changes,
             key=key,
             other_keys=other_keys,
+            feature_row=self._rows(arm),
         )
         self._enter(trial)
         self.written[number] = None
@@ -347,7 +362,8 @@ class Ledger:
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
             rest = *row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
-            trial = Trial(number, arm, self._names[arm], seed, *rest)
+            named = number, arm, self._names[arm], seed
+            trial = Trial(*named, *rest, feature_row=self._rows(arm))  # type: ignore[misc]
             _check_state(trial, len(self._names))
             if new:
                 self._enter(trial)

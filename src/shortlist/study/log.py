@@ -73,7 +73,8 @@ class Log:
         # ledger counts, a change was cut short.
         self._agreed = -1
         seed = self._definition.choices["seed"]
-        self._ledger = Ledger(self._definition.names, seed, self._definition.digest)
+        definition = self._definition
+        self._ledger = Ledger(definition.names, seed, definition.digest, definition.feature_row)
         self._model: Model | None = None  # made when it is needed
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
@@ -121,6 +122,11 @@ class Log:
         """Seconds after which a trial may be asked for again."""
         lease: float | None = self._definition.choices["lease"]
         return lease
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the means may have a level of their own."""
+        return bool(self._definition.choices["intercept"])
 
     def _mend(self) -> None:
         """Read all of it again where a change was cut short."""
@@ -398,10 +404,10 @@ class Log:
         cancelled. ``taken`` are those of the ``trials`` that were processed, in that order.
         ``own_mark`` is this study's.
         """
-        arms = {name: arm for arm, name in enumerate(self._definition.names)}
+        arms = {str(name): arm for arm, name in enumerate(self._definition.names)}
         processed = {trial.number for trial in taken}
         ended = [t for t in trials if t.state == "failed" or t.number in processed]
-        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if t.name in arms]
+        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if str(t.name) in arms]
 
         def act(transaction: Transaction) -> list[Trial]:
             ledger, now = self._ledger, transaction.now
@@ -415,7 +421,7 @@ class Log:
                 if trial.number in copies or (key is None and not keeps_numbers):
                     continue
                 others = trial.keys if key else ()
-                copy = self._open(arms[trial.name], "carried", now, key, others)
+                copy = self._open(arms[str(trial.name)], "carried", now, key, others)
                 if failed:
                     self.close(copy, "failed", now, reason=trial.reason)
                 elif is_told:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
@@ -46,7 +47,7 @@ class PlateRow:
 class PlateResults(NamedTuple):
     """Results to tell, and the numbers of trials that were told before or are still blank.
 
-    ``unasked`` are results without a trial of this study: the arm's row, the value and a key.
+    ``unasked`` are results without a trial of this study: the arm's name, the value and a key.
     ``left`` are trials that are open and have a value, where only what was told before and
     measured again is to be told.
     """
@@ -54,7 +55,7 @@ class PlateResults(NamedTuple):
     results: list[tuple[int, float]]
     known: list[int]
     blank: list[int]
-    unasked: list[tuple[int, float, str]]
+    unasked: list[tuple[Label, float, str]]
     left: list[int]
 
 
@@ -237,7 +238,7 @@ def _match_trials(
                 f"{len(study.trials)} so far, numbered from 0."
             )
         trial = study.trials[row.trial]
-        if not _is_same(row.arm, trial.name):
+        if not _is_same(row.arm, str(trial.name)):
             raise InvalidInput(
                 f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
                 "Check which was measured; a spreadsheet may have changed the name."
@@ -259,7 +260,7 @@ def _match_trials(
         elif measured_again:
             if again is not None:
                 raise _differs(where, again, row, value, measured_again)
-            matched.unasked.append((trial.arm, value, key))
+            matched.unasked.append((trial.name, value, key))
         elif trial.state == "told" and trial.was_told(value):
             matched.known.append(row.trial)
         else:
@@ -276,7 +277,8 @@ def _match_unasked(
     """Add rows without a trial of this study."""
     from shortlist.study.ledger import key_of_trial
 
-    arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
+    names = study.problem.names
+    arms = {str(name).strip(): arm for arm, name in enumerate(names)}
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
@@ -299,7 +301,7 @@ def _match_unasked(
         elif known:
             raise _differs(where, known[0], row, value, measured_again)
         else:
-            matched.unasked.append((arm, value, again if measured_again else first))
+            matched.unasked.append((names[arm], value, again if measured_again else first))
 
 
 def _differs(
@@ -338,7 +340,7 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         if found is not None and trial.state == "told":
             told.setdefault((found[1], found[3]), {})[found[2]] = trial
     files = {name for name, _ in told}
-    mine: dict[str, tuple[int, float]] = {}
+    mine: dict[str, tuple[Label, float]] = {}
     for arm, value, key in matched.unasked:
         found = ROW_KEY.fullmatch(key)
         if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
@@ -348,7 +350,7 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         shared = mine.keys() & rows.keys()
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
-        if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
+        if all(mine[n][0] == rows[n].name and rows[n].was_told(mine[n][1]) for n in shared):
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import Any, Literal, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
@@ -42,6 +42,7 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
+from shortlist.study.familiar_words import RUN, SETTINGS, no_attribute, settings_of, unexpected
 from shortlist.study.guarantee_parts import differences, ending, equal_seeds, guarantee_of
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.feature_findings import warn_of_features
@@ -83,8 +84,13 @@ class Study(View):
         The slack allowed in the means.
     direction : {"maximize", "minimize"}
         Whether the best arms are those of largest or of smallest mean.
+    intercept : bool
+        Whether the means may have a level of their own: a column of ones is added to the features,
+        unless a combination of them is one. With False an arm whose features are all 0 has mean 0,
+        as in the paper.
     S : float, optional
-        A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
+        A bound on ‖θ‖, with the intercept, for thresholds that need one; without features, on the
+        norm of the K means.
     budget : int, optional
         Stop after exactly this number of results, and estimate the probability of a wrong answer.
         Without it the study stops when the answer is certain enough.
@@ -129,7 +135,7 @@ class Study(View):
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, 0.2, 0.8][trial.arm] + 0.1 * noise.standard_normal())
     >>> study.shortlist.names
-    ('a',)
+    ['a']
     """
 
     _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
@@ -144,6 +150,7 @@ class Study(View):
         delta: float = 0.05,
         epsilon: float = 0.0,
         direction: Literal["maximize", "minimize"] = "maximize",
+        intercept: bool = True,
         S: float | None = None,
         budget: int | None = None,
         trust: Literal["linear", "guide"] = "linear",
@@ -156,7 +163,11 @@ class Study(View):
         name: str | None = None,
         lease: float | None = None,
         audit: bool = True,
+        **others: Never,
     ) -> None:
+        if others:
+            known = settings_of(Study.__init__)
+            raise unexpected("Study", others, SETTINGS, known)
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
                 "a new study needs features or arms, but none were given. A study that is stored "
@@ -173,11 +184,15 @@ class Study(View):
             direction=direction,
             S=S,
             arms=arms,
+            intercept=intercept,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
+        bound = find_algorithm(chosen).bind(problem, wide)
+        if doubt := bound.engine.setup.aim.doubtful_delta(problem.delta):
+            raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
             algorithm=chosen,
@@ -186,8 +201,8 @@ class Study(View):
             lease=lease,
             classical=features is None,
             audit=audit,
+            intercept=bool(intercept),
         )
-        bound = find_algorithm(chosen).bind(problem, wide)
         self.name, self.created_at = "study" if name is None else name, time.time()
         kept: Storage = MemoryStorage(begun(definition))
         if storage is not None:
@@ -207,8 +222,6 @@ class Study(View):
                 chosen, wide = definition.recalled(None, self.name)
                 bound = find_algorithm(chosen).bind(problem, wide)
         self._begin(bound, definition, kept)
-        if doubt := self.aim.doubtful_delta(problem.delta):
-            warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
 
@@ -260,6 +273,11 @@ class Study(View):
             ) from error
         return study
 
+    if not TYPE_CHECKING:  # a type checker knows what a study has
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(name)
+
     def __repr__(self) -> str:
         problem, state = self.problem, "stopped" if self.done else "not stopped"
         return (
@@ -308,7 +326,8 @@ class Study(View):
             Arguments of ``Study``. ``features=None`` assumes nothing about the means.
             ``trust="guide"`` lets the features guide the search, and prove nothing.
             ``algorithm=MisLid(misspecification=c)`` assumes means within c of linear.
-            ``sigma=…``, ``delta=…`` and ``m=…`` are other examples.
+            ``intercept=True`` lets the means have a level of their own. ``sigma=…``, ``delta=…`` and
+            ``m=…`` are other examples.
 
         Examples
         --------
@@ -328,7 +347,7 @@ class Study(View):
             )
         problem = self.problem
         settings: dict[str, Any] = {
-            "features": None if problem.is_classical else problem.features,
+            "features": None if problem.is_classical else problem.given,
             "m": problem.m,
             "sigma": problem.noise.as_stated,
             "delta": problem.delta,
@@ -337,6 +356,7 @@ class Study(View):
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
+            "intercept": self._log.intercept,
             "storage": self.address if storage is None else storage,
             "name": ", ".join([self.name, *starmap(_change, changes.items())])
             if name is None
@@ -375,8 +395,8 @@ class Study(View):
         """
         if other is self:
             raise InvalidInput("a study cannot be given its own results: nothing was told.")
-        known = set(self.problem.names)
-        lacking = sorted({trial.name for trial in other.taken} - known)
+        known = set(map(str, self.problem.names))
+        lacking = sorted({str(trial.name) for trial in other.taken} - known)
         if lacking:
             raise InvalidInput(
                 f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
@@ -452,15 +472,16 @@ class Study(View):
         self._final, self._answered_at = None, 0
 
     def _shortlist(self, *, final: bool) -> Shortlist:
-        table = self.table()
-        listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
+        table = self.model.table()
+        listed = best_first(table[table["in_shortlist"]], self.problem)
         error = None if self.aim.certifies else estimated_error(self)
         evaluations = self.evaluations
         if final:  # what came in late has no part in it
             evaluations = self._answered_at + len(self.audit.results)
         return Shortlist(
-            names=tuple(listed["name"]),
-            table=listed,
+            names=listed["name"].tolist(),
+            arms=listed.index.tolist(),
+            table=listed.set_index("name"),
             evaluations=evaluations,
             final=final,
             guarantee=guarantee_of(self, error),
@@ -851,6 +872,7 @@ class Study(View):
         callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
         progress: bool = True,
+        **others: Never,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
 
@@ -894,7 +916,7 @@ class Study(View):
         --------
         >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
-        ('c',)
+        ['c']
         >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=1)
         >>> def show(study, trial):
         ...     print(trial.name, trial.value)
@@ -902,6 +924,8 @@ class Study(View):
         a 0.0
         b 1.0
         """
+        if others:
+            raise unexpected("run", others, RUN, settings_of(Study.run))
         run = Run(
             self._log,
             objective,

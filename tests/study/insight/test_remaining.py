@@ -180,7 +180,7 @@ def test_the_range_holds_the_truth_about_as_often_as_it_says(validation: list[Po
 def small(algorithm: Any = "m-LinGapE", **settings: Any) -> shortlist.Study:
     x = np.random.default_rng(3).normal(size=(6, 3))
     settings = {"m": 1, "sigma": 0.5, "seed": 5, "algorithm": algorithm, "S": 3.0, **settings}
-    return shortlist.Study(x, **{"audit": False, **settings})
+    return shortlist.Study(x, **{"audit": False, "intercept": False, **settings})
 
 
 def tell(

@@ -22,6 +22,7 @@ from shortlist.study.insight.linearity_words import (
     ENOUGH_REPLICATES,
     departure,
     is_linearity_tested,
+    is_sigma_too_small,
     not_held,
     passed,
     remedy,
@@ -45,7 +46,7 @@ def examine(study: View) -> list[Finding]:
     --------
     >>> from shortlist import Study
     >>> features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    >>> study = Study(features, m=1, sigma=0.1, algorithm="m-LinGapE", audit=False)
+    >>> study = Study(features, m=1, sigma=0.1, intercept=False, algorithm="LinGapE", audit=False)
     >>> for k in range(30):  # the third mean is not the sum of the others
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))
@@ -275,6 +276,12 @@ def _curvature(study: View, results: Spread) -> Found:
     if found is None:
         words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
         return "untested", words, _when(study)
+    if degrees < ENOUGH_REPLICATES and is_sigma_too_small(study):
+        return (
+            "untested",
+            "A curvature cannot be told from noise that is larger than σ.",
+            _when(study),
+        )
     gain = found.gain / max(problem.sigma**2, results.rounding)
     p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
     if degrees >= ENOUGH_REPLICATES:
@@ -326,6 +333,9 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
+    if is_sigma_too_small(study):
+        words = "A linear model with this σ does not explain the results, but no σ so small would."
+        return "untested", words, "Whether the means are linear cannot be judged before σ is right."
     words = departure(study)
     return "warning", words[0].upper() + words[1:], f"{not_held(study)} {remedy(study)}"
 

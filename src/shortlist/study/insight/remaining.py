@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
@@ -40,7 +40,7 @@ class Tie:
 
     Attributes
     ----------
-    names : tuple of str
+    names : tuple of int or str
         The one held to be among the best, and its challenger.
     means : tuple of float
         As they are estimated.
@@ -50,14 +50,14 @@ class Tie:
         What that slack would have done; at the end of a plan another ε would have made other plans.
     """
 
-    names: tuple[str, str]
+    names: tuple[Label, Label]
     means: tuple[float, float]
     epsilon: float
     if_smaller: str
 
     def __str__(self) -> str:
         one, other = (
-            f"{on_one_line(name)!r} ({mean:.3g})"
+            f"{on_one_line(repr(name))} ({mean:.3g})"
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
@@ -124,7 +124,7 @@ def remaining(study: View) -> Projection:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0, intercept=False)
     >>> print(remaining(study))
     at least 8 more (pulls of the first plan); how many will follow is not known yet
     >>> noise = np.random.default_rng(2)
@@ -216,7 +216,7 @@ def _tie(study: View, high: int | None) -> Tie | None:
     far = high is None or high >= HOPELESS * study.evaluations
     if not far or decision is None or statistic is None or not 0.0 < statistic < math.inf:
         return None
-    names, means = study.problem.names, study.table()["mean"]
+    names, means = study.problem.names, study.model.table()["mean"]
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),
