@@ -61,6 +61,11 @@ class Relation(ABC):
         return f"the means are {self.shape} in the features" if self.shape else ""
 
     @property
+    def short(self) -> str:
+        """The same in a few words."""
+        return f"means {self.shape} in the features" if self.shape else ""
+
+    @property
     def badge(self) -> str:
         """The same in a word or two."""
         return self.shape

@@ -85,7 +85,7 @@ def status(
         say_json(status_report(opened), here)
         return
     answer = opened.shortlist
-    figures = answer.table.drop(columns="in_shortlist")
+    figures = answer.table.drop(columns="in_shortlist").reset_index()
     health = findings(opened.health())
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     rejected = opened.audit.rejection is not None

@@ -107,8 +107,8 @@ class AlgorithmOnProblem:
         """What the proof needs."""
         noise, relation = self.noise, self.relation
         found = [
-            Assumption("Noise", noise.assumption, noise.explanation),
-            Assumption("Model", relation.assumed, relation.explanation),
+            Assumption("Noise", noise.assumption, noise.explanation, short=noise.short),
+            Assumption("Model", relation.assumed, relation.explanation, short=relation.short),
         ]
         if self.threshold.needs_S:
             words = (

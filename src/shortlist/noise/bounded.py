@@ -65,6 +65,11 @@ class Bounded(Noise):
         return "all results lie in that range"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"results between {self.low:g} and {self.high:g}"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         return (

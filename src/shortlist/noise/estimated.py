@@ -127,6 +127,11 @@ class Estimated(Noise):
         return "the noise is normal with the same σ for all arms"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal noise with the same s.d. for all arms"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         found = (
@@ -251,6 +256,11 @@ class EstimatedPerArm(ByArm, Estimated):
     def assumption(self) -> str:
         """What a proof assumes of the noise, in few words."""
         return "the noise of each arm is normal with a σ of its own"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal noise of each arm"
 
     @property
     def explanation(self) -> str:

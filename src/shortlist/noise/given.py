@@ -59,6 +59,11 @@ class Given(Noise):
         return "the noise is σ-sub-Gaussian"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"noise s.d. at most {self.sigma:g}"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         return (
@@ -157,6 +162,11 @@ class Each(ByArm):
     def assumption(self) -> str:
         """What a proof assumes of the noise, in few words."""
         return "the noise of every arm is sub-Gaussian with its σ"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"noise s.d. of each arm at most its σ ({self.each.min():g} to {self.each.max():g})"
 
     @property
     def explanation(self) -> str:

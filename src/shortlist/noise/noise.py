@@ -193,6 +193,11 @@ class Noise(ABC):
         """What a proof assumes of the noise, in few words."""
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return self.assumption
+
+    @property
     @abstractmethod
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""

@@ -38,7 +38,8 @@ class Shortlist:
     final : bool
         Whether the study has stopped; before that there is no guarantee.
     guarantee : Guarantee
-        Whether the answer is proven, under which assumptions, or why it is not: ``print`` it.
+        Whether the answer is proven, under which assumptions, or why it is not. Its ``short`` has
+        two lines, and ``print`` shows the exact statement.
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.
@@ -71,16 +72,14 @@ class Shortlist:
         figures = self._shown.to_string(index=False, float_format="{:.4g}".format)
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
-        return printable("\n".join([figures, *below]))
+        return printable(f"{figures}\n{self.guarantee.short}")
 
     def _repr_html_(self) -> str:
         shown = self._shown
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
-        below = [self.effort, self.guarantee.text, *([self.coverage] if len(self) else [])]
-        return figures + "".join(map(notebook.paragraph, below))
+        return figures + notebook.paragraph(self.guarantee.short)
 
     @property
     def _shown(self) -> pd.DataFrame:

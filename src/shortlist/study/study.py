@@ -43,7 +43,13 @@ from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
 from shortlist.study.familiar_words import RUN, SETTINGS, no_attribute, settings_of, unexpected
-from shortlist.study.guarantee_parts import differences, ending, equal_seeds, guarantee_of
+from shortlist.study.guarantee_parts import (
+    answered_evaluations,
+    differences,
+    ending,
+    equal_seeds,
+    guarantee_of,
+)
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings
@@ -475,14 +481,11 @@ class Study(View):
         table = self.model.table()
         listed = best_first(table[table["in_shortlist"]], self.problem)
         error = None if self.aim.certifies else estimated_error(self)
-        evaluations = self.evaluations
-        if final:  # what came in late has no part in it
-            evaluations = self._answered_at + len(self.audit.results)
         return Shortlist(
             names=listed["name"].tolist(),
             arms=listed.index.tolist(),
             table=listed.set_index("name"),
-            evaluations=evaluations,
+            evaluations=answered_evaluations(self),
             final=final,
             guarantee=guarantee_of(self, error),
             error=error,

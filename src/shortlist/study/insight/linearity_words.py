@@ -88,6 +88,17 @@ def passed(study: View) -> str:
     )
 
 
+def passed_in_short(study: View) -> str:
+    """How linearity was tested, in a few words."""
+    verdict = study.audit.verdict
+    if verdict is None:
+        return "tested as the results came in"
+    single, spread = verdict.detectable
+    if math.isfinite(spread):
+        return f"tested: a misfit above {spread:.2g} would have been found"
+    return f"tested: a misfit above {single:.2g} at one arm would have been found"
+
+
 def _span_and_gap(study: View) -> tuple[float, float]:
     """How far the estimated means reach, and how far apart those next to the boundary are."""
     ranked = np.sort(study.table()["mean"].to_numpy())
@@ -118,12 +129,13 @@ BADGES: dict[Cause, str] = {
 }
 
 
-def rejected(study: View) -> tuple[str, str]:
+def rejected(study: View) -> tuple[str, str, str]:
     """Why an answer is not certified, where linear means with this σ were rejected.
 
-    Returns a badge, and sentences that also say what to do.
+    Returns a badge, sentences that say why, and what to do.
     """
-    return BADGES[_cause(study, spread(study))[0]], advice(study)
+    badge = BADGES[_cause(study, spread(study))[0]]
+    return badge, f"{departure(study)} {not_held(study)}", remedy(study)
 
 
 def _cause(study: View, results: Spread) -> tuple[Cause, str]:
