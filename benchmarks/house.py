@@ -38,6 +38,7 @@ ROOMS = (
         "advice",
         "notebook",
         "errors",
+        "blocks",
         "numerics",
         "files",
         "features",

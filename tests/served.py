@@ -10,11 +10,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from starlette.testclient import TestClient
 
 import shortlist
-from shortlist.serve.application import application
+from shortlist.serve.application import application, server
 
 TOKEN = "token-for-these-tests"
 NAMES = ["127.0.0.1", "localhost", "::1"]
@@ -57,15 +56,14 @@ def server_of(place: Path | str, token: str = TOKEN, port: int = 0) -> Iterator[
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("127.0.0.1", port))
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=2)
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    running = server(app)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()
     try:
-        while not server.started:
+        while not running.started:
             time.sleep(0.01)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
-        server.should_exit = True
+        running.should_exit = True
         thread.join()
         listener.close()

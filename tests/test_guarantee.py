@@ -11,12 +11,14 @@ import pytest
 import shortlist
 from report_pages import played
 from shortlist import guarantee
-from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, Condition, Guarantee
+from shortlist.blocks import NO_BLOCKS
+from shortlist.guarantee import Assumption, Claim, Condition, Guarantee
 from shortlist.problem import Problem
 from shortlist.relation import Linear, NearlyLinear, Relation, Unrelated
 
 NOISE = Assumption("Noise", "the noise is small", "The noise is small.")
 MODEL = Assumption("Model", "the means are linear", "The means are linear.")
+INDEPENDENCE = Assumption(NO_BLOCKS.heading, NO_BLOCKS.assumption, NO_BLOCKS.explanation)
 CLAIM = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, INDEPENDENCE))
 IF_LINEAR = Claim(
     *("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, MODEL, INDEPENDENCE)),

@@ -44,3 +44,8 @@ def test_wrong_clocks(server: Server) -> None:
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forks(tmp_path: Path) -> None:
     assert torture.forks(str(tmp_path / "study.db"), 5)["acknowledged"] > 5
+
+
+def test_strangers(tmp_path: Path) -> None:
+    figures = torture.strangers(str(tmp_path / "study.db"), 300, 256, seconds=2.0)
+    assert figures["acknowledged"] > 5

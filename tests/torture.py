@@ -15,6 +15,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -22,10 +23,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+import httpx2 as httpx
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -320,6 +323,75 @@ def forks(storage: str, times: int) -> Figures:
     return {"forks": times, "acknowledged": len(acknowledged)}
 
 
+# Strangers
+
+
+def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> Figures:
+    """Connections with half a request each, opened again when they are closed, and one client.
+
+    The client asks, tells and looks all the time, on connections of its own.
+    """
+    begin(storage).close()
+    token, half = "token-for-the-torture", b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+    command = [sys.executable, "-m", "shortlist", "serve", storage, "--port", "0"]
+    limited = ["sh", "-c", f'ulimit -n {handles}; exec "$@"', "sh", *command]
+    environment = {**os.environ, "SHORTLIST_TOKEN": token}
+    bearer = {"Authorization": f"Bearer {token}"}
+    acknowledged: list[Pair] = []
+    waited: list[float] = []
+    opened: list[socket.socket] = []
+    over = threading.Event()
+    with subprocess.Popen(limited, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        address = server.stdout.readline().split()[1].rpartition(f"/{token}")[0]
+        place = ("127.0.0.1", int(address.rpartition(":")[2]))
+
+        def attack() -> None:
+            while not over.is_set():
+                if len(opened) >= lines:
+                    opened.pop(0).close()
+                with suppress(OSError):
+                    opened.append(socket.create_connection(place, timeout=1))
+                    opened[-1].sendall(half)
+
+        def send(path: str, **given: Any) -> Any:
+            begun = time.perf_counter()
+            method = "POST" if given else "GET"
+            reply = httpx.request(
+                method, f"{address}/api/{path}", headers=bearer, timeout=10, **given
+            )
+            waited.append(time.perf_counter() - begun)
+            assert reply.status_code == 200, reply.text
+            return reply.json()
+
+        attacker = threading.Thread(target=attack)
+        attacker.start()
+        try:
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                value = new_value()
+                [trial] = send("ask", json={"key": f"key {value}"})["trials"]
+                send("tell", json={"trial": trial["trial"], "value": value})
+                acknowledged.append((int(trial["arm"]), value))
+                send("status")
+        finally:
+            over.set()
+            attacker.join()
+            server.send_signal(signal.SIGTERM)
+            begun = time.monotonic()
+            server.wait(timeout=5)
+            for line in opened:
+                line.close()
+    check_history(shortlist.Study.load(storage), acknowledged, acknowledged)
+    return {
+        "lines": len(opened),
+        "requests": len(waited),
+        "longest (ms)": round(1000 * max(waited)),
+        "end (ms)": round(1000 * (time.monotonic() - begun)),
+        "acknowledged": len(acknowledged),
+    }
+
+
 # All of it
 
 
@@ -332,6 +404,7 @@ def parts(server: Server | None, folder: Path) -> Iterator[tuple[str, Callable[[
     yield "kills, SQLite, 1 process", lambda: kills(new_file, 400, 1, 0.05)
     yield "kills, SQLite, 8 processes", lambda: kills(new_file, 400, 8, 0.02)
     yield "forks, SQLite", lambda: forks(f"{folder}/forks.db", 100)
+    yield "strangers, SQLite", lambda: strangers(f"{folder}/strangers.db", 1500, 1024)
     if server is None:
         print("PostgreSQL is not installed: its parts are left out")
         return

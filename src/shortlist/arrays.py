@@ -1,4 +1,4 @@
-"""Types of arrays, for signatures, and the arm number that means none."""
+"""Types of arrays, for signatures, and the numbers that mean no arm and no block."""
 
 from __future__ import annotations
 
@@ -10,5 +10,6 @@ Integers = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 NO_ARM = -1
+NO_BLOCK = -1
 
 Label = int | str  # what an arm is called

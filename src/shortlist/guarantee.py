@@ -59,15 +59,6 @@ class Doubt(Protocol):
         """The assumption, beginning with "that"."""
 
 
-INDEPENDENCE = Assumption(
-    "Independence",
-    "",
-    "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of mean "
-    "zero. The means do not drift while the study runs.",
-    short="independent results without drift",
-)
-
-
 class Answer(NamedTuple):
     """What was found, for the first of two lines."""
 
@@ -212,7 +203,7 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
 
 def statement(problem: Problem) -> str:
     """What is claimed of the shortlist."""
-    return f"no arm of the shortlist has a mean {beyond_rank(problem, 'true ')}"
+    return f"no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
 
 
 class BudgetClaim(Claim):
@@ -309,7 +300,7 @@ def _in_two_lines(
     first: str, assumptions: Sequence[Assumption], conditions: Sequence[Condition] = ()
 ) -> str:
     """A first line, and a second that names what is assumed."""
-    ordered = sorted(assumptions, key=lambda each: each.name != INDEPENDENCE.name)
+    ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
     besides = f" How the study went adds to it ({', '.join(more)}): study.shortlist.guarantee."

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.arrays import Label
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidFeatures,
@@ -68,6 +69,8 @@ class Problem:
         What the features are called, if they have names.
     intercept : bool
         Whether the last column is one of ones that was added to the features as given.
+    blocks : Blocks
+        What results share.
 
     Examples
     --------
@@ -86,6 +89,7 @@ class Problem:
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
     intercept: bool = False
+    blocks: Blocks = NO_BLOCKS
 
     @classmethod
     def of(
@@ -101,6 +105,7 @@ class Problem:
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
         intercept: bool = False,
+        blocks: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it.
 
@@ -121,6 +126,7 @@ class Problem:
             direction=_direction(direction),
             columns=columns,
             intercept=matrix.shape[1] > given,
+            blocks=Blocks.of(blocks),
         )
         if features is not None:
             problem._check_distinguishable()

@@ -47,7 +47,7 @@ def test_export_of_the_arms(plated: Path) -> None:
 
 
 def test_export_before_the_first_trial(screen: Path) -> None:
-    assert does("export", "screen.toml").stdout.startswith("trial,arm,state,value")
+    assert does("export", "screen.toml").stdout.startswith("trial,arm,block,state,value")
     does("export", "screen.toml", "--out", "none.parquet")
 
 
@@ -99,3 +99,16 @@ def test_a_file_that_is_no_report_is_left_alone(plated: Path) -> None:
     fails(run("report", "screen.toml", "--out", "folder.html"), 2, "folder.html")
     said = " ".join(run("report", "--help").stdout.split())
     assert "An earlier page of the same study" in said
+
+
+def test_an_export_examines_the_study_once(plated: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from shortlist.study import study
+
+    calls: list[str] = []
+    for module, name in ((study, "doubts"), (study, "beyond_first_plan")):
+        asked = getattr(module, name)
+        monkeypatch.setattr(
+            module, name, lambda *given, a=asked, n=name: [calls.append(n), a(*given)][1]
+        )
+    does("export", "screen.toml", "--out", "trials.csv")
+    assert sorted(calls) == ["beyond_first_plan", "doubts"]

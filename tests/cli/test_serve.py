@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import httpx2 as httpx
@@ -14,7 +17,7 @@ import pytest
 import forks
 import shortlist
 from command_line import does, fails, run
-from served import begun
+from served import TOKEN, begun
 
 
 @pytest.fixture
@@ -47,9 +50,40 @@ def test_it_serves_until_it_is_interrupted(
     assert [trial.state for trial in shortlist.Study.load(place).trials] == ["pending"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, -signal.SIGTERM)]
+)
+def test_one_signal_ends_it_while_others_are_at_work(
+    place: Path, ending: signal.Signals, code: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One body is half sent, and one write waits for a storage that another process has locked."""
+    monkeypatch.setenv("SHORTLIST_TOKEN", TOKEN)
+    other = sqlite3.connect(place, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    command = [*forks.program(), "serve", str(place), "--port", "0"]
+    begin = f"POST /api/ask HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    bodies = (b"{", b'{"key": "a"}')
+    with (
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server,
+        contextlib.ExitStack() as opened,
+    ):
+        assert server.stdout is not None
+        port = int(server.stdout.readline().split("/")[2].partition(":")[2])
+        for body in bodies:
+            line = socket.create_connection(("127.0.0.1", port), timeout=20)
+            opened.enter_context(line).sendall(f"{begin}Content-Length: 12\r\n\r\n".encode() + body)
+        time.sleep(0.5)
+        server.send_signal(ending)
+        assert server.wait(timeout=5) == code
+    other.close()
+    assert shortlist.Study.load(place).trials == []
+
+
 def test_what_cannot_be_served_is_said(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fails(run("serve", place.with_name("none.db")), 2, "none.db")
-    fails(run("serve", place, "--host", "0.0.0.0"), 2, "--allow lab-pc")
+    for everywhere in ("0.0.0.0", "0", "::", "0x0", "::ffff:0.0.0.0"):
+        fails(run("serve", place, "--host", everywhere), 2, "--allow lab-pc")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()

@@ -16,11 +16,13 @@ import shortlist
 from paths import DOCS
 from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
+from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
 from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.results import PlanResults, add_result
+from shortlist.plans.uniform import CONTRAST_MIXTURE, Uniform
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
@@ -83,7 +85,7 @@ class TestContract:
         while not now.strategy.statistic <= 0.0:
             for arm in np.flatnonzero(now.strategy.plan):
                 for _ in range(now.strategy.plan[arm]):
-                    add_result(now.results, arm, kth(arm, pulls[arm]))
+                    add_result(now.results, arm, kth(arm, pulls[arm]), NO_BLOCK)
                     pulls[arm] += 1
             now.decide(1)
         study = begin(name)
@@ -387,3 +389,22 @@ def test_the_initial_pulls_are_in_the_order_in_which_a_plan_is_filled() -> None:
             order.append(now.next_arm())
             now.results.pulls[order[-1]] += 1
         assert in_turn(strategy.plan).tolist() == order
+
+
+def test_a_strategy_that_keeps_values_is_given_every_result_in_order():
+    class Keeps(Uniform):
+        keeps_values = True
+
+        def decide(self, results, seed):
+            seen.append(results)
+            super().decide(results, seed)
+
+    seen = []
+    keeps = Planned(strategy=Keeps, threshold=CONTRAST_MIXTURE, name="Keeps")
+    study = shortlist.Study(arms=["a", "b", "c"], sigma=1.0, algorithm=keeps, seed=0)
+    for arm, value in [(2, 0.5), (2, 9.0), (0, -1.0), (1, 0.25)]:
+        study.tell(arm=arm, value=value)
+    _ = study.done
+    assert [seen[0].arms.tolist(), seen[0].values.tolist()] == [[2, 0, 1], [0.5, -1.0, 0.25]]
+    assert seen[0].blocks.tolist() == [NO_BLOCK] * 3
+    assert seen[0].count.tolist() == [3]

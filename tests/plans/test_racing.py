@@ -19,6 +19,7 @@ from scipy.stats import binom
 import shortlist
 from bisection import highest_by_bisection
 from shortlist import errors
+from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import find_algorithm
 from shortlist.numerics.kl import highest_mean, relative_entropy
 from shortlist.plans import racing
@@ -235,7 +236,7 @@ def test_every_round_is_that_of_the_definition(name: str, epsilon: float) -> Non
     while not now.strategy.statistic <= epsilon:
         for a in np.flatnonzero(now.strategy.plan):
             assert now.strategy.plan[a] == 1
-            add_result(now.results, a, rewards[pulls[a], a])
+            add_result(now.results, a, rewards[pulls[a], a], NO_BLOCK)
             pulls[a] += 1
         now.decide(1)
     assert (pulls.tolist(), set(np.flatnonzero(now.inside).tolist())) == expected
@@ -282,7 +283,7 @@ def test_racing_for_one_arm_is_successive_elimination() -> None:
     made = np.zeros(5, int)
     while not now.strategy.statistic <= 0.0:
         for a in np.flatnonzero(now.strategy.plan):
-            add_result(now.results, a, rewards[made[a], a])
+            add_result(now.results, a, rewards[made[a], a], NO_BLOCK)
             made[a] += 1
         now.decide(0)
     assert made.tolist() == pulls.tolist()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cProfile
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +11,9 @@ import pytest
 
 import shortlist
 from served import begun
-from shortlist.errors import InvalidInput, ToldBefore, TrialClosed, UnknownTrial
+from shortlist.errors import InvalidInput, StorageError, ToldBefore, TrialClosed, UnknownTrial
 from shortlist.serve import actions
+from shortlist.storage import sql
 
 
 @pytest.fixture
@@ -358,3 +361,43 @@ def test_all_of_a_plate_told_before_is_measured_again(
 def test_what_is_no_object_is_refused(study: shortlist.Study, body: object) -> None:
     with pytest.raises(InvalidInput, match="expected an object such as"):
         actions.tell(study, body)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("algorithm", [None, "LUCB"])
+def test_an_ask_costs_no_more_where_many_trials_are_open(algorithm: str | None) -> None:
+    """Counted in calls, since times depend on the machine."""
+    study = shortlist.Study(arms=list(range(30)), m=3, sigma=1.0, seed=0, algorithm=algorithm)
+
+    def calls(key: str) -> int:
+        counted = cProfile.Profile()
+        counted.runcall(actions.ask, study, {"key": key, "n": 100})
+        return sum(entry.callcount for entry in counted.getstats())
+
+    few, again = calls("first"), calls("first")
+    study.ask(10_000)
+    many, repeated = calls("second"), calls("second")
+    assert max(many - few, repeated - again) < 60_000  # 6 for an open trial: quadratic would be 100
+    assert few > again
+
+
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
+@pytest.mark.parametrize("action", [actions.fail, actions.cancel, actions.tell])
+def test_many_trials_end_together_or_not_at_all(
+    action: Any, study: shortlist.Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers = [trial.number for trial in study.ask(50)]
+    given: dict[str, Any] = {"trials": numbers}
+    if action is actions.tell:
+        given = {"results": [{"trial": number, "value": 0.5} for number in numbers]}
+    with monkeypatch.context() as locked:
+        locked.setattr(sql, "PATIENCE", 0.1)
+        other = sqlite3.connect(str(study.storage), isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StorageError, match="locked by another process"):
+            action(study, given)
+        other.close()
+    study.refresh()
+    assert len(study.pending) == 50
+    done, again = action(study, given), action(study, given)
+    assert (again["pending"], again["known"]) == (0, numbers)
+    assert numbers == done.get("closed", done.get("taken"))

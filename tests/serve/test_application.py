@@ -532,7 +532,7 @@ def test_nobody_waits_for_a_writer_but_writers(place: Path) -> None:
         waiting = threading.Thread(target=tell)
         waiting.start()
         time.sleep(0.2)
-        for path in ("", "live", "live.js"):
+        for path in ("", "live", "live.js", "plate.csv"):
             assert http.get(f"/{TOKEN}/{path}").status_code in (200, 204)
         assert http.get("/api/status", headers=BEARER).json()["evaluations"] == 0
         assert replies == []
@@ -551,6 +551,21 @@ def test_a_storage_that_is_away_is_said_and_waited_for(place: Path) -> None:
         assert (reply.status_code, reply.json()["kind"]) == (503, "StorageError")
         away.rename(place)
         assert ask(client) == [0, 1]
+
+
+@pytest.mark.parametrize("fate", ["deleted", "replaced"])
+def test_a_file_that_is_gone_is_said_on_the_page(client: Client, place: Path, fate: str) -> None:
+    client.page()
+    kept = place.read_bytes()
+    place.unlink()
+    if fate == "replaced":
+        place.write_bytes(kept)
+    deadline = time.monotonic() + 20
+    while (reply := client.page("live?seen=0")).status_code == 204:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert "was moved, deleted or replaced while the study was open" in reply.text
+    assert client.page("plate.csv").status_code == client.api("status").status_code == 503
 
 
 def test_a_look_that_fails_is_said_on_the_page(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ def test_what_is_too_large_is_not_read(client: Client, path: str) -> None:
 
     assert client.http.post(path, content=pieces(), headers=BEARER).status_code == 413
     odd = {**BEARER, "Content-Length": "1e3"}
-    assert client.http.post(path, content=b"x", headers=odd).status_code == 413
+    assert client.http.post(path, content=b"x", headers=odd).status_code == 400
 
 
 def test_a_socket_of_the_web_is_closed(client: Client) -> None:
@@ -156,3 +157,54 @@ def test_a_token_of_another_study_opens_nothing(tmp_path: Path, client: Client) 
     other = TestClient(Guard(never, "another-token-altogether"))
     assert other.get(f"/{TOKEN}/").status_code == 403
     assert other.get("/api/x", headers=BEARER).status_code == 401
+
+
+@pytest.mark.parametrize("request_line", ["OPTIONS *", "CONNECT 127.0.0.1:80", f"GET {TOKEN}/"])
+def test_what_is_no_path_is_refused(request_line: str) -> None:
+    from shortlist.serve.guard import Guard
+
+    async def never(scope: Any, receive: Any, send: Any) -> None:
+        raise AssertionError
+
+    method, path = request_line.split()
+    scope = {"type": "http", "method": method, "path": path, "headers": []}
+    assert answered(Guard(never, TOKEN), scope)[0]["status"] == 403
+
+
+@pytest.mark.parametrize(
+    ("messages", "status"),
+    [
+        ([{"type": "http.request", "body": b"trials=1", "more_body": False}], 400),
+        ([{"type": "http.request", "body": b"trials=1", "more_body": True}], 400),
+        ([{"type": "http.request", "body": b"trials=12+17", "more_body": True}], 400),
+        ([{"type": "http.request", "body": b"trials=12+17", "more_body": False}], None),
+    ],
+)
+def test_a_body_that_is_not_whole_is_not_acted_on(messages: list[Any], status: int | None) -> None:
+    from shortlist.serve.guard import Guard
+
+    acted = []
+
+    async def act(scope: Any, receive: Any, send: Any) -> None:
+        acted.append(await receive())
+
+    headers = [(b"content-length", b"12")]
+    scope = {"type": "http", "method": "POST", "path": f"/{TOKEN}/fail", "headers": headers}
+    sent = answered(Guard(act, TOKEN), scope, [*messages, {"type": "http.disconnect"}])
+    assert [message["status"] for message in sent if "status" in message] == [status] * bool(status)
+    assert bool(acted) == (status is None)
+
+
+def answered(app: Any, scope: dict[str, Any], messages: list[Any] | None = None) -> list[Any]:
+    """What an application sends."""
+    sent: list[Any] = []
+    left = list(messages or [])
+
+    async def receive() -> Any:
+        return left.pop(0)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(app(scope, receive, send))
+    return sent

@@ -14,7 +14,7 @@ from stored import begin, edit
 @pytest.mark.parametrize(
     ("change", "which"),
     [
-        ("UPDATE shortlist_meta SET value = '2'", "another version"),
+        ("UPDATE shortlist_meta SET value = '3'", "another version"),
         ("UPDATE shortlist_meta SET value = 'x'", "another version"),
         (
             "UPDATE shortlist_meta SET key = 'version', value = '6'",

@@ -28,7 +28,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = [
-    *("trial", "arm", "state", "value", "reason", "asked", "closed", "due", "worker", "seed"),
+    *(
+        "trial",
+        "arm",
+        "block",
+        "state",
+        "value",
+        "reason",
+        "asked",
+        "closed",
+        "due",
+        "worker",
+        "seed",
+    ),
     *("why", "first_value", "correction", "study"),
 ]
 FORMATS = (".csv", ".json", ".parquet")
@@ -38,9 +50,9 @@ $ shortlist export screen.toml --out trials.csv
 $ shortlist export screen.toml --table --out arms.parquet
 $ shortlist export screen.toml > trials.csv
 
-One row per trial: trial, arm, state, value, reason, asked, closed, due (times in
-UTC), worker, seed, why, first_value (before a correction), correction (its
-reason), study. `shortlist tell` reads such a file. With --table one row per
+One row per trial: trial, arm, block, state, value, reason, asked, closed, due
+(times in UTC), worker, seed, why, first_value (before a correction), correction
+(its reason), study. `shortlist tell` reads such a file. With --table one row per
 arm: name, pulls, mean, lower, upper, in_shortlist."""
 
 
@@ -70,9 +82,11 @@ def export(
     else:
         import pandas as pd
 
+        trials, mark = opened.trials, opened.mark
+        reasons = opened.reasons(trials)
         rows = [
-            {"study": opened.mark, **trial_report(trial), "why": str(opened.why(trial))}
-            for trial in opened.trials
+            {"study": mark, **trial_report(trial), "why": str(reason)}
+            for trial, reason in zip(trials, reasons, strict=True)
         ]
         frame = pd.DataFrame(rows, columns=COLUMNS)
     if out is not None:

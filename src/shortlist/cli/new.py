@@ -39,12 +39,15 @@ delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
 
+Results that share a question, a patient or a seed: blocks = 500 (a pool; or
+its names, or a file of names), blocks = "random".
+
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, intercept = false (mean 0 where all features are 0), algorithm,
-threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit = false, pilot = "pilot.csv" (name and mean), storage =
-"screen.db" (or a PostgreSQL URL), name. File names are relative to the folder
-of the screen.toml.
+threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit =
+false, pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
+PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
 $ shortlist new screen.toml
@@ -157,6 +160,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "epsilon": problem.epsilon,
         "direction": problem.direction,
         "intercept": problem.intercept,
+        "blocks": problem.blocks.announcement if problem.blocks.exist else None,
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -184,6 +188,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
     yield "noise", problem.noise.announcement
+    if problem.blocks.exist:
+        yield "blocks", problem.blocks.announcement
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text
     if not is_audited(bound):

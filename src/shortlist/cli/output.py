@@ -124,22 +124,23 @@ def trial_rows(trials: Sequence[Trial]) -> str:
     --------
     >>> from types import SimpleNamespace
     >>> now = time.time()
-    >>> trial = SimpleNamespace(number=7, name="C01", asked_at=now, expires_at=now + 7300)
+    >>> trial = SimpleNamespace(number=7, name="C01", block=None, asked_at=now, expires_at=now + 7300)
     >>> print(trial_rows([trial]))
     trial  arm  asked    due
         7  C01  0 s ago  in 2 h
     """
     now = time.time()
-    rows = [
-        ("trial", "arm", "asked", "due" if any(t.expires_at is not None for t in trials) else "")
-    ]
+    due_heading = "due" if any(t.expires_at is not None for t in trials) else ""
+    of_block = any(t.block is not None for t in trials)
+    rows = [("trial", "arm", *["block"] * of_block, "asked", due_heading)]
     for trial in trials:
         asked = "" if trial.asked_at is None else f"{duration(now - trial.asked_at)} ago"
         due = ""
         if trial.expires_at is not None:
             left = trial.expires_at - now
             due = f"in {duration(left)}" if left > 0 else f"{duration(-left)} over"
-        rows.append((f"{trial.number:5}", on_one_line(trial.name), asked, due))
+        block = [on_one_line(str(trial.block))] * of_block
+        rows.append((f"{trial.number:5}", on_one_line(trial.name), *block, asked, due))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
     return "\n".join(line.rstrip() for line in lines)

@@ -31,7 +31,7 @@ PLAIN = (
     *("threshold", "seed", "audit", "intercept"),
 )
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "sigma", "misspecification", "trust", "lease", "storage", "name")
+KEYS = (*FILES, *PLAIN, "sigma", "blocks", "misspecification", "trust", "lease", "storage", "name")
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
@@ -81,6 +81,10 @@ class ScreenFile:
             sigma = settings["sigma"] = self.keys["sigma"]
             if isinstance(sigma, str) and Path(sigma).suffix and not number_hint(sigma):
                 settings["sigma"] = _by_arm(self.beside(sigma), "sigma")
+        if "blocks" in self.keys:
+            blocks = settings["blocks"] = self.keys["blocks"]
+            if isinstance(blocks, str) and Path(blocks).suffix:
+                settings["blocks"] = _names(self.beside(blocks))
         if "lease" in self.keys:
             settings["lease"] = self._lease()
         if ("features" in self.keys) == ("arms" in self.keys):
@@ -121,15 +125,9 @@ class ScreenFile:
             raise InvalidSetting(
                 f"{self.path}: arms must be a list of names or the name of a file, got {arms!r}."
             )
-        lines = read_lines(self.arms_file)
-        for number, cells in lines:
-            if len(cells) > 1:
-                raise InvalidFeatures(
-                    f"{self.arms_file}, line {number} has {len(cells)} cells: one name per line is "
-                    "expected, in quotes if it has a comma. If the file holds features, write "
-                    "features in place of arms."
-                )
-        return [cells[0] for _, cells in lines]
+        return _names(
+            self.arms_file, " If the file holds features, write features in place of arms."
+        )
 
     def _check_algorithm(self) -> None:
         """Refuse an algorithm that is chosen by another key, or needs one."""
@@ -206,6 +204,18 @@ def read_screen_file(path: Path) -> ScreenFile:
             came = "" if key == "storage" else f", got {value!r}"  # it may contain a password
             raise InvalidSetting(f"{path}: {key} must be text in quotes{came}.")
     return ScreenFile(path, keys)
+
+
+def _names(file: Path, otherwise: str = "") -> list[str]:
+    """The names in a file, one a line."""
+    lines = read_lines(file)
+    for number, cells in lines:
+        if len(cells) > 1:
+            raise InvalidFeatures(
+                f"{file}, line {number} has {len(cells)} cells: one name per line is expected, in "
+                f"quotes if it has a comma.{otherwise}"
+            )
+    return [cells[0] for _, cells in lines]
 
 
 def _risk(confidence: object) -> str:

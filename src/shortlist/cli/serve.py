@@ -47,21 +47,22 @@ def serve(
     name: NameOption = None,
 ) -> None:
     """Serve a study: a live page, and JSON for instruments."""
-    from shortlist.serve.application import application, run
+    from shortlist.serve.application import application, server
 
     token = _token()
-    local = _is_local(host)
+    family, address = _resolved(host, port)
+    local = _ip(address).is_loopback
     names = [host, *(LOOPBACK if local else []), *(allow or [])]
     for each in names:
         if "*" in each:
             raise InvalidSetting(f"{each!r} is not the name of one host: leave * out.")
-    if host in ("0.0.0.0", "::") and not allow:  # noqa: S104 - it is refused
+    if _ip(address).is_unspecified and not allow:
         raise InvalidSetting(
             f"--host {host} is every address of this machine: say with --allow by which name or "
             "address others reach it, such as --allow lab-pc."
         )
     app = application(lambda: open_study(study, name), token=token, names=names)
-    with _listening(host, port) as listener:
+    with _listening(family, address, host) as listener:
         shown = names[-1] if allow else host
         number = listener.getsockname()[1]
         where = f"http://{f'[{shown}]' if ':' in shown else shown}:{number}"
@@ -72,7 +73,7 @@ def serve(
         if not local:
             note("what is sent is not encrypted: whoever can listen to it can read the token.")
         with suppress(KeyboardInterrupt):
-            run(app, listener)
+            server(app).run(sockets=[listener])
 
 
 def _token() -> str:
@@ -87,19 +88,30 @@ def _token() -> str:
     return given
 
 
-def _is_local(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
-def _listening(host: str, port: int) -> socket.socket:
+def _resolved(host: str, port: int) -> tuple[int, tuple[str, int]]:
+    """The kind of address and the address that a name stands for: "0" is every address too."""
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        return socket.create_server(address[:2], family=family, backlog=1024)
+    except (OSError, UnicodeError) as error:
+        raise _not_listening(host, port, error) from None
+    return family, (str(address[0]), int(address[1]))
+
+
+def _ip(address: tuple[str, int]) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    found = ipaddress.ip_address(address[0])
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+def _listening(family: int, address: tuple[str, int], host: str) -> socket.socket:
+    try:
+        return socket.create_server(address, family=family)
     except OSError as error:
-        raise InvalidSetting(
-            f"--host {host} --port {port} cannot be listened on ({error.strerror}): choose another "
-            "port, or 0 for a free one."
-        ) from None
+        raise _not_listening(host, address[1], error) from None
+
+
+def _not_listening(host: str, port: int, error: Exception) -> InvalidSetting:
+    said = getattr(error, "strerror", None) or error
+    return InvalidSetting(
+        f"--host {host} --port {port} cannot be listened on ({said}): choose another port, or 0 for a "
+        "free one."
+    )

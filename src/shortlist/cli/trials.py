@@ -180,6 +180,10 @@ def tell(
         str | None,
         typer.Option(metavar="X", help="Its result; without --key it counts every time."),
     ] = None,
+    block: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Its block, in a study with blocks."),
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(metavar="TEXT", help="Identifies this result: if told again, it counts once."),
@@ -197,6 +201,8 @@ def tell(
     """Record results: all of a plate or nothing, safe to repeat."""
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
+    if block is not None and arm is None:
+        raise typer.BadParameter("--block goes with --arm and --value: trials have their blocks.")
     if key is not None and arm is None:
         raise typer.BadParameter(
             "--key goes with --arm and --value: the lines of a plate are known by their trials."
@@ -206,7 +212,7 @@ def tell(
             raise typer.BadParameter("give a plate, or --arm and --value, not both.")
         opened = open_study(study, name)
         [result] = read_numbers([value], lambda _: "--value")
-        told = _tell_one(opened, arm, result, key)
+        told = _tell_one(opened, arm, result, key, block)
         taken = [number for number, _ in told.results]
     else:
         if plate is None:  # a single word is the plate, if the environment names the study
@@ -243,12 +249,14 @@ def tell(
     )
 
 
-def _tell_one(study: Study, arm: str, result: float, key: str | None) -> PlateResults:
+def _tell_one(
+    study: Study, arm: str, result: float, key: str | None, block: str | None
+) -> PlateResults:
     try:
         study.problem.index(arm)
     except UnknownName as error:
         raise UnknownName(f"{error} study.table() lists them.") from None
-    [trial], new = study.tell_once(unasked=[(arm, result, key)])
+    [trial], new = study.tell_once(unasked=[(arm, result, key, block)])
     number = trial.number
     if not new:  # its key was told before
         return PlateResults([], [number], [], [], [])

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from shortlist.arrays import Reals
+from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine
-from shortlist.guarantee import INDEPENDENCE, Assumption, Claim, statement
+from shortlist.errors import InvalidSetting
+from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.problem import Problem
@@ -47,6 +49,11 @@ class AlgorithmOnProblem:
     own_interval: ArmInterval | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
+    takes: tuple[str, ...] = (NO_BLOCKS.word,)  # the kinds of blocks that it works with
+
+    def __post_init__(self) -> None:
+        if self.problem.blocks.word not in self.takes:
+            raise InvalidSetting(self.problem.blocks.refusal(self.name))
 
     @cached_property
     def noise(self) -> Noise:
@@ -116,4 +123,8 @@ class AlgorithmOnProblem:
                 "claim does not hold."
             )
             found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
-        return [*found, INDEPENDENCE]
+        blocks = self.problem.blocks
+        shared = Assumption(
+            blocks.heading, blocks.assumption, blocks.explanation, short=blocks.short
+        )
+        return [*found, shared]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import Integers, Reals
+from shortlist.blocks import Cell
 from shortlist.engine.follow import Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
@@ -139,8 +140,8 @@ class AnyEngine(Protocol):
 
     def ahead(
         self, posterior: Posterior, current: Any, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last.
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last.
 
         It is also given the arms that are set aside: they are not decided on, and the decision is
         None where nothing else is wanted.

@@ -25,6 +25,7 @@ from shortlist.allocations.allocation import (
     make_room,
 )
 from shortlist.arrays import NO_ARM, Mask
+from shortlist.blocks import Cell
 from shortlist.engine import settings
 from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import Position, Steps, follow
@@ -253,16 +254,17 @@ class Engine:
 
     def ahead(
         self, posterior: Posterior, current: Round, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
         posterior, beyond = posterior.copy(), self.round()
 
-        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
             own_round = beyond.replace(
                 allocation=copy_allocation(current.allocation), least=current.least.copy()
             )
             given = posterior, own_round, seed
-            decision = self.decide(*given, check_stop=False, supposing=supposing)[0]
+            arms = [cell.arm for cell in supposing]
+            decision = self.decide(*given, check_stop=False, supposing=arms)[0]
             if decision.queued in set_aside:
                 decision = decision._replace(queued=None)
             if decision.arm not in set_aside:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM
+from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.engine.round import Round, Routines
 from shortlist.engine.settings import PILOT_ENDS, PULL, SINGULAR, STOP, Settings
 from shortlist.numerics.jit import compiled
@@ -22,21 +22,24 @@ TAKE, SUPPOSE, DECIDE, REOPEN, VERIFY = 0, 1, 2, 3, 4
 
 @dataclass(frozen=True, eq=False)
 class Steps(Record):
-    """Results from outside, in order: what each step does, its arm, its value, and whether it is held.
+    """Results from outside, in order: what each step does, its arm and block, its value, and whether
+    it is held.
 
     At a step that is held no new round begins: an arm of the last round is still to be asked for.
     """
 
     kinds: Integers
     arms: Integers
+    blocks: Integers
     values: Reals
     held: Integers
 
     @classmethod
     def empty(cls, count: int) -> Steps:
-        """Uninitialized steps, ``count`` of them."""
+        """Uninitialized steps, ``count`` of them, without blocks."""
         kinds, arms, held = np.empty((3, count), np.int64)
-        return cls(kinds=kinds, arms=arms, values=np.empty(count), held=held)
+        blocks = np.full(count, NO_BLOCK)
+        return cls(kinds=kinds, arms=arms, blocks=blocks, values=np.empty(count), held=held)
 
     def then(self, later: Steps) -> Steps:
         """These steps followed by others."""
@@ -54,6 +57,7 @@ class Steps(Record):
         return cls(
             kinds=np.array([SUPPOSE] * count + [DECIDE], np.int64),
             arms=np.array([*arms, 0], np.int64),
+            blocks=np.full(count + 1, NO_BLOCK),
             values=np.zeros(count + 1),
             held=np.zeros(count + 1, np.int64),
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, NONE, Allocation
 from shortlist.allocations.game import place_of_key
-from shortlist.arrays import NO_ARM
+from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.engine.many_arms.memory import Memory
 from shortlist.engine.settings import (
     BAD_RULE,
@@ -56,6 +56,7 @@ class Decision(NamedTuple):
     threshold: float
     gap: float
     statistic: float
+    block: int = NO_BLOCK
 
 
 @dataclass(frozen=True, eq=False)

@@ -113,7 +113,8 @@ class Planned(Algorithm):
         setting = ThresholdInputs.of(
             problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
         )
-        reduced = ReducedProblem(features, problem.m, noise.sigma, delta, problem.epsilon)
+        given = problem.m, noise.sigma, delta, problem.epsilon
+        reduced = ReducedProblem(features, *given, stated=noise)
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
         if noise.needs_replicates:  # the same plan before σ is known and after

@@ -291,9 +291,8 @@ class BudgetEngine(PlanEngine):
         unlimited = np.full(len(now.strategy.plan), UNLIMITED, np.int64)
 
         def take(until: int) -> None:
-            given = steps.kinds[:until], steps.arms[:until], steps.values[:until], position
-            updates = UPDATES[posterior.state.layout]
-            take_steps(posterior.state, updates, unlimited, now.results, False, *given)
+            updates, given = UPDATES[posterior.state.layout], (unlimited, now.results, False)
+            take_steps(posterior.state, updates, *given, steps.part(0, until), position)
 
         if position.is_stopped[0]:  # what comes after the stop decides nothing
             take(len(steps.kinds))

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import NO_ARM, Mask
+from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
+from shortlist.blocks import Cell
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
@@ -39,8 +40,7 @@ class PlanProgress:
 
     def __init__(self, strategy: Strategy) -> None:
         self.strategy = strategy
-        arms = len(strategy.plan)
-        self.results = PlanResults.none(arms)
+        self.results = strategy.no_results()
 
     @property
     def inside(self) -> Mask:
@@ -91,9 +91,8 @@ class PlanProgress:
 
     def decide(self, seed: int) -> None:
         """Give the strategy the results of its plan."""
-        none = PlanResults.none(len(self.strategy.plan))
         self.strategy.decide(self.results, seed)
-        self.results = none
+        self.results = self.strategy.no_results()
 
     @property
     def needs_plan(self) -> bool:
@@ -108,7 +107,7 @@ class PlanProgress:
     def suppose(self, means: Reals) -> None:
         """Go on to the next plan as if the results of this one had come out at their means."""
         self.strategy.suppose(means)
-        self.results = PlanResults.none(len(self.strategy.plan))
+        self.results = self.strategy.no_results()
 
 
 def in_turn(plan: Integers) -> Integers:
@@ -217,12 +216,12 @@ class PlanEngine:
 
     def ahead(
         self, posterior: Posterior, now: PlanProgress, seed: int
-    ) -> Callable[[list[int], Collection[int]], Decision | None]:
-        """Decides as if results were in: each call is given the arms supposed since the last."""
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
         beyond = now.copy()
 
-        def decide(supposing: list[int], set_aside: Collection[int]) -> Decision | None:
-            for arm in [*supposing, NO_ARM]:
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            for arm in [*(cell.arm for cell in supposing), NO_ARM]:
                 if beyond.needs_plan:
                     beyond.suppose(posterior.means)
                 if arm != NO_ARM:
@@ -245,8 +244,7 @@ class PlanEngine:
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
             given = strategy.plan, now.results, self.stops(strategy)
-            told = steps.kinds, steps.arms, steps.values
-            if not gather(state, UPDATES[layout], *given, *told, position):
+            if not gather(state, UPDATES[layout], *given, steps, position):
                 break
             late = False
             if now.needs_plan:
@@ -312,9 +310,7 @@ def take_steps(
     plan: Integers,
     results: PlanResults,
     certain: bool,
-    kinds: Integers,
-    arms: Integers,
-    values: Reals,
+    steps: Steps,
     position: Position,
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
@@ -325,17 +321,17 @@ def take_steps(
     missing = 0
     for a in range(plan.shape[0]):
         missing += plan[a] - results.pulls[a]
-    while position.next[0] < kinds.shape[0]:
+    while position.next[0] < steps.kinds.shape[0]:
         step = position.next[0]
-        kind = kinds[step]
+        kind = steps.kinds[step]
         if position.is_in[0] == 0:
             if kind == REOPEN:
                 position.is_stopped[0] = 0
             elif kind == TAKE:
-                arm = arms[step]
-                take_in(state, updates, arm, values[step])
+                arm = steps.arms[step]
+                take_in(state, updates, arm, steps.values[step])
                 if results.pulls[arm] < plan[arm]:
-                    add_result(results, arm, values[step])
+                    add_result(results, arm, steps.values[step], steps.blocks[step])
                     missing -= 1
                 if position.is_stopped[0] == 0 and (missing == 0 or certain):
                     position.is_in[0] = 1
@@ -360,6 +356,6 @@ def make_pulls(
         while results.pulls[arm] < plan[arm]:
             if made == most:
                 return made
-            add_result(results, arm, reward(arm, parameters, stream))
+            add_result(results, arm, reward(arm, parameters, stream), NO_BLOCK)
             made += 1
     return made

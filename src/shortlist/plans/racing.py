@@ -57,6 +57,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shortlist.arrays import NO_BLOCK
 from shortlist.noise.bounded import WithinRange
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.jit import compiled
@@ -275,7 +276,7 @@ def simulate(
             while results.pulls[a] < now.plan[a]:
                 if left == 0:
                     return False
-                add_result(results, a, reward(a, parameters, stream))
+                add_result(results, a, reward(a, parameters, stream), NO_BLOCK)
                 made[a] += 1
                 left -= 1
         for a in range(arms):

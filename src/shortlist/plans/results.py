@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from shortlist.arrays import NO_BLOCK
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
+from shortlist.posterior.state import OneInteger
+
+
+def _no_integers() -> Integers:
+    return np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,7 +21,8 @@ class PlanResults(Record):
     """What is kept of the results of a plan, or of several.
 
     No strategy sees more of them than this, and ``add_result`` is the one place where a result enters.
-    Evidence that needs more than sums, such as squares or sums by block, adds a field here.
+    A strategy that says ``keeps_values`` is given every single result of its plan; of several plans
+    together only numbers and sums are kept.
 
     Attributes
     ----------
@@ -23,6 +30,13 @@ class PlanResults(Record):
         How many there are of each arm.
     sums : array, K
         Their sums.
+    arms, blocks : array of int
+        The arm and the block of every single result, in the order in which they came; ``NO_BLOCK``
+        where there are no blocks. There may be room for more than ``count``.
+    values : array
+        Their values.
+    count : array of one int
+        How many single results are kept.
 
     Examples
     --------
@@ -33,11 +47,41 @@ class PlanResults(Record):
 
     pulls: Integers
     sums: Reals
+    arms: Integers = field(default_factory=_no_integers)
+    blocks: Integers = field(default_factory=_no_integers)
+    values: Reals = field(default_factory=lambda: np.zeros(0))
+    count: OneInteger = field(default_factory=lambda: np.zeros(1, np.int64))
 
     @classmethod
-    def none(cls, arms: int) -> PlanResults:
-        """No result yet."""
-        return cls(np.zeros(arms, np.int64), np.zeros(arms))
+    def none(cls, arms: int, room: int = 0) -> PlanResults:
+        """No result yet, and room for so many single ones."""
+        return cls(
+            np.zeros(arms, np.int64),
+            np.zeros(arms),
+            np.zeros(room, np.int64),
+            np.full(room, NO_BLOCK),
+            np.zeros(room),
+        )
+
+    @classmethod
+    def of(
+        cls, number: int, arms: Integers, values: Reals, blocks: Integers | None = None
+    ) -> PlanResults:
+        """Single results of ``number`` arms.
+
+        Examples
+        --------
+        >>> PlanResults.of(3, np.array([2, 0, 2]), np.array([1.0, 0.5, 2.0])).sums.tolist()
+        [0.5, 0.0, 3.0]
+        """
+        return cls(
+            np.bincount(arms, minlength=number),
+            np.bincount(arms, values, minlength=number).astype(np.float64, copy=False),
+            arms,
+            np.full(len(arms), NO_BLOCK) if blocks is None else blocks,
+            values,
+            np.array([len(arms)]),
+        )
 
     @classmethod
     def at(cls, pulls: Integers, means: Reals) -> PlanResults:
@@ -56,7 +100,13 @@ class PlanResults(Record):
 
 
 @compiled(typed=True)
-def add_result(results: PlanResults, arm: int, value: float) -> None:
-    """Add a result of an arm."""
+def add_result(results: PlanResults, arm: int, value: float, block: int) -> None:
+    """Add a result of an arm, in a block or in ``NO_BLOCK``."""
     results.pulls[arm] += 1
     results.sums[arm] += value
+    place = results.count[0]
+    if place < results.values.shape[0]:
+        results.arms[place] = arm
+        results.blocks[place] = block
+        results.values[place] = value
+        results.count[0] = place + 1

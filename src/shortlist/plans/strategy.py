@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
 
 
@@ -26,6 +27,8 @@ class ReducedProblem(NamedTuple):
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
+    stated : Noise, optional
+        What is known of the noise, as the algorithm takes it; None where σ is all.
     """
 
     features: Reals
@@ -35,6 +38,7 @@ class ReducedProblem(NamedTuple):
     epsilon: float
     noise: Reals | None = None
     first: Integers | None = None
+    stated: Noise | None = None
 
     @property
     def noise_of_arms(self) -> Reals:
@@ -68,6 +72,8 @@ class Strategy(ABC):
         An upper bound on how much better c is than b; the search stops when it is at most ε.
     alone : bool
         Whether the stop compares the arms' own intervals, not differences of two means.
+    keeps_values : bool
+        Whether it is given every single result of a plan, not only their numbers and sums.
     """
 
     plan: Integers
@@ -77,6 +83,7 @@ class Strategy(ABC):
     threshold: float = math.inf
     statistic: float = math.inf
     alone: bool = False
+    keeps_values: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -107,6 +114,11 @@ class Strategy(ABC):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
+
+    def no_results(self) -> PlanResults:
+        """No result of the plan yet."""
+        room = int(self.plan.sum()) if self.keeps_values else 0
+        return PlanResults.none(len(self.plan), room)
 
     def copy(self) -> Self:
         """An independent copy."""

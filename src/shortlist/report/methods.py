@@ -167,7 +167,7 @@ def _origins(study: Study) -> list[str]:
     """How the evaluations came to be made."""
     taken = study.taken[: study.answered_at] if study.model.stopped else study.taken
     causes = Counter(trial.cause.origin for trial in taken)
-    beyond = beyond_first_plan(study, taken)
+    beyond = len(beyond_first_plan(study, taken))
     parts = {
         f"set beforehand ({study.bound.engine.setup.pace.opening_pulls})": causes["initial"]
         - beyond,

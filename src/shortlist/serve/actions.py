@@ -57,7 +57,11 @@ def ask(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=["key"], others=["n"])
     trials = ask_for(study, given.get("n", 1), given["key"])
-    rows = [{**trial_report(trial), "why": study.why(trial).words} for trial in trials]
+    reasons = study.reasons(trials)
+    rows = [
+        {**trial_report(trial), "why": reason.words}
+        for trial, reason in zip(trials, reasons, strict=True)
+    ]
     return {"trials": rows, **state(study)}
 
 
@@ -75,7 +79,7 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """Record results: all or none.
 
     ``{"trial": 3, "value": 0.5}``, or, for a result that nobody asked for, ``{"arm": "C07",
-    "value": 0.5, "key": …}``; a list of either kind, ``{"results": […]}``; or a file as the lab
+    "value": 0.5, "key": …}``, with ``"block": …`` in a study with blocks; a list of either kind, ``{"results": […]}``; or a file as the lab
     fills it in, ``{"file": "plate.csv", "text": …, "measured_again": false}``.
 
     Examples
@@ -101,8 +105,9 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
         raise InvalidInput('results must be a list of {"trial": …, "value": …}.')
     if rows and "arm" in rows[0]:
         for row in rows:
-            check_names(row, needed=["arm", "value", "key"])
-        done = tell_unasked(study, [(row["arm"], row["value"], row["key"]) for row in rows])
+            check_names(row, needed=["arm", "value", "key"], others=["block"])
+        unasked = [(row["arm"], row["value"], row["key"], row.get("block")) for row in rows]
+        done = tell_unasked(study, unasked)
     else:
         for row in rows:
             check_names(row, needed=["trial", "value"])
@@ -110,14 +115,15 @@ def tell(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     return {**done, **state(study)}
 
 
-def tell_unasked(study: Study, results: Sequence[tuple[object, object, object]]) -> Told:
-    """Tell results that nobody asked for; those told before, by their keys, are left alone."""
-    checked = []
-    for arm, value, key in results:
+def tell_unasked(study: Study, results: Sequence[Sequence[object]]) -> Told:
+    """Tell results that nobody asked for: arm, value, key, and block where there are blocks.
+
+    Those told before, by their keys, are left alone.
+    """
+    for arm, _, key, *_ in results:
         if not isinstance(arm, str | int) or isinstance(arm, bool) or not isinstance(key, str):
             raise InvalidInput("arm must be a name, and key a text: nothing was told.")
-        checked.append((arm, value, key))
-    return _numbers(*study.tell_once(unasked=checked))
+    return _numbers(*study.tell_once(unasked=results))
 
 
 def preview_file(study: Study, file: str, data: bytes, measured_again: bool) -> PlateResults:

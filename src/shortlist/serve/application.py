@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from socket import socket
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -39,8 +36,10 @@ from shortlist.errors import (
 )
 from shortlist.printable import count, plain
 from shortlist.serve import actions, pages
+from shortlist.serve.connection import STRANGERS, Connection
 from shortlist.serve.follower import Follower
 from shortlist.serve.guard import API, PAGE, Guard
+from shortlist.serve.single_thread import SingleThread
 from shortlist.study.insight.summary import trial_numbers
 from shortlist.study.plate import write_plate
 from shortlist.study.view import more_than_needed
@@ -58,6 +57,7 @@ OFFERED = (
 )
 SHOWN, SHOWN_ROWS = 16, 250_000  # files, and rows of all, that are kept until they are confirmed
 DIGITS = 18  # of the number of a trial
+GRACE = 3  # seconds in which requests may come to their end once the server is to stop
 # The first class that fits counts.
 CONFLICT = 409
 STATUS: tuple[tuple[type[ShortlistError], int], ...] = (
@@ -93,10 +93,19 @@ def application(load: Callable[[], Study], *, token: str, names: Collection[str]
     return TrustedHostMiddleware(guard, allowed_hosts=hosts, www_redirect=False)
 
 
-def run(app: ASGIApp, listener: socket) -> None:
-    """Serve until a signal ends it. Requests are not logged: their addresses contain the token."""
-    config = Config(app, access_log=False, log_level="warning", timeout_keep_alive=60)
-    Server(config).run(sockets=[listener])
+def server(app: ASGIApp) -> Server:
+    """The HTTP server. Requests are not logged: their addresses contain the token."""
+    config = Config(
+        app,
+        http=Connection,
+        ws="none",
+        access_log=False,
+        log_level="error",
+        timeout_keep_alive=60,
+        timeout_graceful_shutdown=GRACE,
+        backlog=STRANGERS,  # so many are accepted at once: file handles must be left
+    )
+    return Server(config)
 
 
 class _Served:
@@ -110,7 +119,7 @@ class _Served:
         self._study = load()
         self._follower = Follower(load)
         self._shown: dict[str, tuple[pages.Sent, list[dict[str, Any]]]] = {}  # the oldest first
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="study")
+        self._thread = SingleThread("study")
 
     def starlette(self) -> Starlette:
         """The routes."""
@@ -147,11 +156,10 @@ class _Served:
         """While the server runs."""
         yield
         self._follower.close()
-        self._thread.shutdown()
-        self._study.close()
+        self._thread.close()
 
     async def _do(self, act: Callable[[Study], Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, act, self._study)
+        return await self._thread.do(lambda: act(self._study))
 
     # JSON
 
@@ -191,12 +199,11 @@ class _Served:
         separator = ";" if request.query_params.get("separator") == "semicolon" else ","
 
         def written(study: Study) -> tuple[str, str]:
-            study.refresh()
             trials = [t for t in study.pending if key is None or t.worker == f"key {key}"]
             numbers = trial_numbers(trials).replace("–", "-").replace(", ", "_")
             return write_plate(study, trials, separator), numbers
 
-        text, numbers = await self._do(written)
+        text, numbers = await self._follower.read(written)
         name = quote(f"plate-{numbers[:60]}.csv" if numbers else "plate-empty.csv")
         attached = {"Content-Disposition": f"attachment; filename={name}"}
         return Response(text, media_type="text/csv", headers=attached)

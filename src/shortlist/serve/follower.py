@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from shortlist.advice import translated
 from shortlist.errors import ShortlistError
@@ -15,11 +14,13 @@ from shortlist.printable import plain
 from shortlist.report.analysis import Analysis
 from shortlist.serve.actions import command_line
 from shortlist.serve.pages import live
+from shortlist.serve.single_thread import SingleThread
 from shortlist.study.insight.summary import status_report
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
 
+Result = TypeVar("Result")
 PAUSE = 1.0  # seconds between two looks, at least
 SHARE = 0.25  # of the time goes into looks: asking and telling need the rest
 LONGEST_PAUSE = 5.0  # seconds: a page is no older, but for the time that a look takes
@@ -49,7 +50,7 @@ class Follower:
     def __init__(self, load: Callable[[], Study]) -> None:
         self._load = load
         self._study: Study | None = None
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="look")
+        self._thread = SingleThread("look")
         self._looking: asyncio.Task[None] | None = None
         self._latest: Snapshot | None = None
         self._due = 0.0  # when the next look may begin
@@ -66,15 +67,20 @@ class Follower:
             if changes is not None:
                 await asyncio.shield(look)
         for _ in range(3):  # a look that is under way may have begun too early
-            if self._latest is not None and self._latest.changes >= (changes or 0):
+            fails = changes is not None and self.problem  # then who wants it is told so
+            if self._latest is not None and self._latest.changes >= (changes or 0) and not fails:
                 break
             await asyncio.shield(self._look())
         assert self._latest is not None
         return self._latest
 
+    async def read(self, read: Callable[[Study], Result]) -> Result:
+        """What a function reads of the study as it is now; it waits for looks, and for no writer."""
+        return await self._thread.do(lambda: read(self._refreshed()))
+
     def close(self) -> None:
         """End the thread."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
+        self._thread.close()
 
     def _look(self) -> asyncio.Task[None]:
         if self._looking is None:
@@ -86,7 +92,7 @@ class Follower:
     async def _look_now(self) -> None:
         loop = asyncio.get_running_loop()
         try:
-            self._latest = await loop.run_in_executor(self._thread, self._snapshot)
+            self._latest = await self._thread.do(self._snapshot)
             self.problem = ""
         except Exception as error:
             self.problem = str(error)
@@ -97,12 +103,17 @@ class Follower:
         finally:
             self._looking = None
 
+    def _refreshed(self) -> Study:
+        """The study as it is now: in the thread."""
+        self._study = self._study or self._load()
+        self._study.refresh()
+        return self._study
+
     def _snapshot(self) -> Snapshot:
         """Look: in the thread."""
         began = time.monotonic()
         try:
-            study = self._study = self._study or self._load()
-            study.refresh()
+            study = self._refreshed()
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
             here = command_line(study)

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from shortlist.serve.connection import INVITED
+
 LARGEST = 2**20  # bytes of a request: a plate of 1,536 wells has about 60,000
 API, PAGE = "/api", "/page"
+ENDED = (
+    "the server was stopped before this was answered: send it again when it runs again; what was done "
+    "already is not done twice."
+)
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
@@ -31,7 +38,7 @@ class Guard:
 
     ``/TOKEN/…`` is passed on as ``/page/…``, and ``/api/…`` as it is if it has the header
     ``Authorization: Bearer TOKEN``. The body is read before anything else is done: whoever sends it
-    slowly keeps nobody waiting.
+    slowly keeps nobody waiting, and nothing is done for one that was cut.
 
     Parameters
     ----------
@@ -53,22 +60,34 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
 
+        is_answered = False
+
         async def send_guarded(message: Message) -> None:
+            nonlocal is_answered
+            is_answered = True
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
+        try:
+            await self._answer(scope, receive, send_guarded)
+        except asyncio.CancelledError:  # the server ends
+            if not is_answered:
+                await refused(ENDED, 503)(scope, receive, send_guarded)
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers, path = Headers(scope=scope), scope["path"]
-        answer = _stranger(headers) or self._uninvited(headers, path)
-        body = b""
-        if answer is None and path.split("/")[1:] == [self._token.decode()]:
-            answer = Response(status_code=307, headers={"Location": f"{path}/"})
-        if answer is None:
-            whole = await _body(headers, receive)
-            answer, body = (None, whole) if whole is not None else (_too_large(path), b"")
-        if answer is not None:
-            await answer(scope, receive, send_guarded)
+        read: bytes | Response | None = _stranger(headers) or self._uninvited(headers, path)
+        if read is None:
+            scope[INVITED] = True
+            if path.split("/")[1:] == [self._token.decode()]:
+                read = Response(status_code=307, headers={"Location": f"{path}/"})
+            else:
+                read = await _body(headers, path, receive)
+        if isinstance(read, Response):
+            await read(scope, receive, send)
             return
+        body = read
         if not path.startswith(f"{API}/"):
             path = PAGE + path[1 + len(self._token) :]
 
@@ -76,7 +95,7 @@ class Guard:
             return {"type": "http.request", "body": body, "more_body": False}
 
         inner = {**scope, "path": path, "raw_path": path.encode()}
-        await self._app(inner, receive_body, send_guarded)
+        await self._app(inner, receive_body, send)
 
     def _uninvited(self, headers: Headers, path: str) -> Response | None:
         if path.startswith(f"{API}/"):
@@ -89,7 +108,7 @@ class Guard:
                 401,
                 {"WWW-Authenticate": "Bearer"},
             )
-        if self._is_token(path.split("/")[1]):
+        if path.startswith("/") and self._is_token(path.split("/")[1]):  # "OPTIONS *" has no slash
             return None
         return PlainTextResponse(
             "This address is not valid, or no longer. Open the one that `shortlist serve` printed.",
@@ -113,25 +132,29 @@ def _stranger(headers: Headers) -> Response | None:
     return refused(f"a page of {origin[:100]!r} may not use this server.", 403)
 
 
-async def _body(headers: Headers, receive: Receive) -> bytes | None:
-    """The whole body, or None if it is too large."""
-    length = headers.get("content-length", "0")
-    if not length.isascii() or not length.isdecimal() or int(length[:12]) > LARGEST:
-        return None
-    body, more = b"", True
-    while more:
+async def _body(headers: Headers, path: str, receive: Receive) -> bytes | Response:
+    """The whole body; or the refusal of one that is too large, or was cut."""
+    length = headers.get("content-length")
+    if length is not None and not (length.isascii() and length.isdecimal()):
+        return _unread(path, f"Content-Length must be a number of bytes, got {length[:40]!r}", 400)
+    declared = None if length is None else int(length[:12])
+    body, more = b"", (declared or 0) <= LARGEST
+    while more and len(body) <= LARGEST:
         message = await receive()
         body += message.get("body", b"")
         more = message.get("more_body", False)
-        if len(body) > LARGEST:
-            return None
+        if message["type"] == "http.disconnect":
+            return _unread(path, "the request was cut", 400)
+    if max(len(body), declared or 0) > LARGEST:
+        words = f"a request may have {LARGEST:,} bytes at most, and this one has more"
+        return _unread(path, words, 413)
+    if declared not in (None, len(body)):
+        return _unread(path, f"the request has {len(body):,} bytes, not {declared:,}", 400)
     return body
 
 
-def _too_large(path: str) -> Response:
-    words = (
-        f"a request may have {LARGEST:,} bytes at most, and this one has more: nothing was read."
-    )
+def _unread(path: str, words: str, status: int) -> Response:
+    """The refusal of a body: as JSON, or as text."""
     if path.startswith(f"{API}/"):
-        return refused(words, 413)
-    return PlainTextResponse(words[0].upper() + words[1:], 413)
+        return refused(f"{words}: nothing was done.", status)
+    return PlainTextResponse(f"{words[0].upper()}{words[1:]}: nothing was done.", status)

@@ -104,6 +104,7 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
     columns = {
         "Trial": "number",
         "Arm": "name",
+        **({"Block": "quoted"} if study.problem.blocks.exist else {}),
         "Asked": "words",
         **({"Due": "words"} if due else {}),
     }
@@ -111,12 +112,13 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
         [
             f"{trial.number:,}",
             str(trial.name),
+            *([str(trial.block)] if study.problem.blocks.exist else []),
             utc(trial.asked_at),
             *([utc(trial.expires_at)] if due else []),
             trial.worker,
-            study.why(trial).words,
+            reason.words,
         ]
-        for trial in pending[:OPEN]
+        for trial, reason in zip(pending, study.reasons(pending[:OPEN]), strict=False)
     ]
     caption = f"{count(len(pending), 'open trial')}, the oldest first."
     return HtmlTable(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)
@@ -161,7 +163,8 @@ class Sent(NamedTuple):
 def results_of(study: Study, told: PlateResults) -> list[dict[str, Any]]:
     """The results of a file as ``actions.tell`` takes them."""
     return [{"trial": trial, "value": value} for trial, value in told.results] + [
-        {"arm": arm, "value": value, "key": key} for arm, value, key in told.unasked
+        {"arm": arm, "value": value, "key": key, "block": block}
+        for arm, value, key, block in told.unasked
     ]
 
 
@@ -174,7 +177,7 @@ def preview(study: Study, sent: Sent, told: PlateResults) -> str:
     columns = {"Trial": "number", "Arm": "name", "Value": "number", "State now": "words"}
     unasked = told.unasked
     if unasked:
-        trials = [[str(arm), repr(value), key] for arm, value, key in unasked[:PREVIEWED]]
+        trials = [[str(arm), repr(value), key] for arm, value, key, _ in unasked[:PREVIEWED]]
         columns = {"Arm": "name", "Value": "number", "Key": "quoted"}
     results = results_of(study, told)
     return _render(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol
 # A trial as it is stored: its fields, those of its cause, and the changes that opened and closed it.
 # Its name and its seed follow from the study. A corrected trial has the value that was told first.
 ROW = (
-    *("number", "arm", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
+    *("number", "arm", "block", "state", "value", "reason", "asked_at", "closed_at", "expires_at"),
     *("worker", "run", "in_turn", "origin", "b", "c", "gap", "statistic", "second"),
     *("opened", "closed", "key", "other_keys"),
 )

@@ -7,7 +7,7 @@ from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, String,
 
 from shortlist.errors import OtherTables
 
-VERSION = "1"
+VERSION = "2"
 APART = 1 << 16  # bytes of features and names from which they stand in a table of their own
 
 METADATA = sql.MetaData()
@@ -53,6 +53,7 @@ TRIALS = sql.Table(
     Column("study", Integer, primary_key=True, autoincrement=False),
     Column("number", BigInteger, primary_key=True, autoincrement=False),
     Column("arm", BigInteger, nullable=False),
+    Column("block", BigInteger, nullable=False),  # -1 without blocks
     Column("state", String(16), nullable=False),
     Column("value", Double),
     Column("reason", Text),

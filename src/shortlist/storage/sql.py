@@ -157,8 +157,8 @@ class Driver(ABC):
         """Many numbers as one value."""
 
     @abstractmethod
-    def check_writable(self) -> None:
-        """Raise where nothing may be written."""
+    def check(self, *, writing: bool) -> None:
+        """Raise where the study is gone, or nothing may be written."""
 
 
 class SQLite(Driver):
@@ -196,13 +196,13 @@ class SQLite(Driver):
     def many(self, numbers: Sequence[int]) -> Any:
         return json.dumps(list(numbers))
 
-    def check_writable(self) -> None:
-        if self._read_only:
+    def check(self, *, writing: bool) -> None:
+        if writing and self._read_only:
             raise StorageError(
                 f"{self._path} can be read, but not written to: nothing was changed. Copy it to a "
                 "folder that you can write to, together with its -wal file if there is one."
             )
-        # What is written to a deleted file is lost with this process.
+        # What is written to a deleted file is lost with this process, and what is read stays as it was.
         try:
             there = identity(self._path) == self._identity
         except OSError:
@@ -283,7 +283,7 @@ class PostgreSQL(Driver):
     def many(self, numbers: Sequence[int]) -> Any:
         return list(numbers)
 
-    def check_writable(self) -> None:
+    def check(self, *, writing: bool) -> None:
         pass
 
 
@@ -374,8 +374,7 @@ class SQLStorage:
     def _connected(self, *, writing: bool = False) -> Iterator[Any]:
         """A connection on which no transaction is open; what is begun on it is ended here."""
         with self._lock, translate_errors(self.address):
-            if writing:
-                self.driver.check_writable()
+            self.driver.check(writing=writing)
             if self._connections and not self.driver.is_idle(self._connections[0]):
                 _close(self._connections)  # with a transaction that was interrupted
             if not self._connections:
@@ -437,7 +436,7 @@ class SQLStorage:
 
     def begin(self, name: str, settings: Settings, checkpoint: Checkpoint) -> Settings:
         if (found := self.open(name)) is not None:
-            self.driver.check_writable()
+            self.driver.check(writing=True)
             return found
         with self._connected(writing=True) as connection:
             for statement in self.driver.begin_study:

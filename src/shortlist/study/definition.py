@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Label
+from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.engine.algorithm import OWN, Algorithm
@@ -27,7 +28,7 @@ from shortlist.study.trial import FeatureRow
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction", "intercept"),
-    *("algorithm", "threshold", "seed", "lease", "audit"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks"),
 )
 
 
@@ -68,6 +69,7 @@ class Definition:
             "audit": flag("audit", audit),
             "direction": problem.direction,
             "intercept": intercept,
+            "blocks": problem.blocks.written,
         }
         given = problem.given
         features = None if classical else given.numbers
@@ -109,6 +111,11 @@ class Definition:
         """Whether linearity is tested."""
         return bool(self.choices["audit"])
 
+    @cached_property
+    def blocks(self) -> Blocks:
+        """What results share."""
+        return Blocks.read(self.choices["blocks"])
+
     def leave_open(self, stored: Definition, *, seed: bool, algorithm: bool) -> None:
         """Take over the stored choices that the caller left open; a budget never is left open."""
         described = [each.choices["algorithm"].get("settings", {}) for each in (self, stored)]
@@ -126,6 +133,7 @@ class Definition:
             fits = len(self.columns or ()) == self.features.shape[1]
             given = Features(self.features, self.names, self.columns if fits else None)
         noise = Noise.read(self.choices["sigma"])
+        asked["blocks"] = self.blocks
         return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
@@ -271,6 +279,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
     """The value of a setting in words."""
     if key == "sigma":
         return Noise.read(value).specification
+    if key == "blocks":
+        return Blocks.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)

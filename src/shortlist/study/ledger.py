@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM, Label
+from shortlist.arrays import NO_ARM, NO_BLOCK, Label
+from shortlist.blocks import NO_BLOCKS, Blocks, Cell
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
@@ -33,11 +34,12 @@ from shortlist.study.trial import (
 )
 
 Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
-OPENED = ROW.index("opened")
+STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
-# A change of the study as it enters its fingerprint: its number, kind, trial, arm and value.
-ONE_CHANGE = struct.Struct("<4qd")
+# A change of the study as it enters its fingerprint: its number, kind, trial, arm, block and value.
+ONE_CHANGE = struct.Struct("<5qd")
+NO_CELL = Cell(NO_ARM, NO_BLOCK)
 ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
@@ -47,6 +49,7 @@ EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
 RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 
 
@@ -88,8 +91,8 @@ class Ledger:
     """All trials of a study, every change to them counted.
 
     Each trial's seed is made from the study's, or from a seed of its own once results were carried
-    over: the other study may have the same seed, and noise drawn by equal seeds is equal. The
-    fingerprint starts from ``settings``.
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. With
+    blocks it is the same for all trials of a block. The fingerprint starts from ``settings``.
 
     Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
     change short is known by it; then all of it is read again from the storage.
@@ -100,15 +103,23 @@ class Ledger:
         names: tuple[Label, ...],
         seed: int,
         settings: bytes = b"",
+        blocks: Blocks = NO_BLOCKS,
         rows: Callable[[int], FeatureRow | None] = lambda arm: None,
     ) -> None:
-        self._names, self._seed, self._rows = names, seed, rows
+        self._names, self._seed, self._rows, self.blocks = names, seed, rows, blocks
+        # Of trials that are open or told, the last of each cell, where a cell has one result.
+        self.cells: dict[Cell, Trial] = {}
+        self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
+        self.next_block = 0  # one more than the largest that was
         self.trials: list[Trial] = []
         self.changes = 0
         self.taken: list[Trial] = []
         self.events: list[Event] = []
         self.seconds: list[Cause] = []  # rounds of which the second arm is still to be asked for
         self.keyed: dict[str, Trial] = {}  # the trials that have keys, by each of them
+        self._requested: dict[
+            str, dict[int, None]
+        ] = {}  # numbers of trials, by who asked with a key
         self.unsettled: dict[int, Trial] = {}  # by number: their results are still to be taken in
         self.written: dict[int, None] = {}  # the trials that are to be stored, by number
         self.has_news = False  # for the model
@@ -138,6 +149,11 @@ class Ledger:
         read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
 
+    def asked_by(self, who: str) -> list[Trial]:
+        """The trials of a request with a key, without those that somebody else has now."""
+        found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
+        return [trial for trial in found if trial.worker == who]
+
     def open_at_verification(self) -> list[Trial]:
         """The trials that were open when the verification began, and were told later."""
         began = next((each.change for each in self.events if each.kind == "verifying"), NEVER)
@@ -152,7 +168,7 @@ class Ledger:
 
     def open(
         self,
-        arm: int,
+        cell: Cell,
         cause: Cause,
         at: float,
         worker: str,
@@ -165,16 +181,11 @@ class Ledger:
         """A new pending trial."""
         self.changes += 1
         number = len(self.trials)
-        first, seeds = self._seeds
-        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
-            seed = self._seed_at(self.changes)
-            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
-            self._seeds = first, seeds
         trial = Trial(
             number,
-            arm,
-            self._names[arm],
-            seeds[number - first],
+            cell.arm,
+            self._names[cell.arm],
+            self._trial_seed(number, cell.block),
             asked_at=at,
             expires_at=expires,
             worker=worker,
@@ -184,12 +195,32 @@ class Ledger:
             opened=self.changes,
             key=key,
             other_keys=other_keys,
-            feature_row=self._rows(arm),
+            block=self.blocks.label(cell.block),
+            block_index=cell.block,
+            feature_row=self._rows(cell.arm),
         )
         self._enter(trial)
         self.written[number] = None
-        self._note(_asked(trial), number, arm, _besides(trial))
+        self._note(_asked(trial), number, cell, _besides(trial))
         return trial
+
+    def _trial_seed(self, number: int, block: int) -> int:
+        """The seed of a trial that this change opens."""
+        if self.blocks.exist:
+            return self._block_seed(block, self.changes)
+        first, seeds = self._seeds
+        if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
+            seed = self._seed_at(self.changes)
+            first, seeds = number, run_seeds(seed, SEEDS_AT_ONCE, number).tolist()
+            self._seeds = first, seeds
+        return int(seeds[number - first])
+
+    def _block_seed(self, block: int, change: int) -> int:
+        """The seed of all trials of a block, of which this change opens one."""
+        if block not in self._block_seeds:
+            root = self._seed_at(change) if self.blocks.reseeds else self._seed
+            self._block_seeds[block] = int(run_seeds(root, 1, block)[0])
+        return self._block_seeds[block]
 
     def close(
         self,
@@ -212,7 +243,7 @@ class Ledger:
         self.has_news = True
         if state == "failed" or self._failing:
             self._count_failures(closed)
-        self._note(CLOSED_AS[state], trial.number, trial.arm, value or 0.0)
+        self._note(CLOSED_AS[state], trial.number, trial.cell, value or 0.0)
         return closed
 
     def _put(self, trial: Trial) -> None:
@@ -221,9 +252,24 @@ class Ledger:
         self.trials[number] = trial
         if number in self.unsettled:
             self.unsettled[number] = trial
+        self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:
             if self.keyed[key].number == number:
                 self.keyed[key] = trial
+
+    def _note_cell(self, trial: Trial) -> None:
+        """Keep which trial a cell has, where it has one result."""
+        if not self.blocks.once:
+            return
+        if trial.state in ("pending", "told"):
+            self.cells[trial.cell] = trial
+        elif trial.cell in self.cells and self.cells[trial.cell].number == trial.number:
+            del self.cells[trial.cell]
+
+    def _note_request(self, trial: Trial) -> None:
+        if trial.worker.startswith(WITH_KEY):
+            self._requested.setdefault(trial.worker, {})[trial.number] = None
 
     def _count_failures(self, trial: Trial) -> None:
         """Take a trial that was closed into the failures in a row of its arm."""
@@ -287,9 +333,9 @@ class Ledger:
     ) -> Event:
         self.changes += 1
         event = Event(self.changes, kind, trial, at, worker, value, reason)
-        arm = NO_ARM if trial == NO_ARM else self.trials[trial].arm
+        cell = NO_CELL if trial == NO_ARM else self.trials[trial].cell
         self.events.append(event)
-        self._note(EVENTS[kind], trial, arm, value or 0.0)
+        self._note(EVENTS[kind], trial, cell, value or 0.0)
         return event
 
     def renew(
@@ -311,6 +357,9 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
+        self.next_block = max(self.next_block, trial.block_index + 1)
+        self._note_cell(trial)
+        self._note_request(trial)
         for key in trial.keys:  # what was told here with a key of a copy stays known by it
             self.keyed.setdefault(key, trial)
         if trial.cause.origin == "second of a round":
@@ -320,8 +369,8 @@ class Ledger:
             self.seconds.append(trial.cause)
             self._moves.append((trial.opened, 1))
 
-    def _note(self, kind: int, trial: int, arm: int, value: float) -> None:
-        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, arm, value))
+    def _note(self, kind: int, trial: int, cell: Cell, value: float) -> None:
+        self._hash.update(ONE_CHANGE.pack(self.changes, kind, trial, *cell, value))
 
     # Changes of others
 
@@ -347,23 +396,23 @@ class Ledger:
         self.has_news = True
 
     def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
-        seeds: list[int] = []
-        opened = [row[OPENED] for row in rows if row[0] >= len(self.trials)]
-        for seed, changes in groupby(opened, self._seed_at):
-            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        seeds = self._seeds_of([row for row in rows if row[0] >= len(self.trials)])
         known, touched = len(self.trials), []
         for row in rows:
-            number, arm = row[0], row[1]
-            if number > len(self.trials) or not 0 <= arm < len(self._names):
+            number, arm, block = row[:STATE]
+            known_cell = 0 <= arm < len(self._names) and self.blocks.is_known(block)
+            if number > len(self.trials) or not known_cell:
                 raise DamagedStorage(
-                    f"trial {number} (arm {arm}) is out of sequence, or its arm does not exist."
+                    f"trial {number} (arm {arm}, block {block}) is out of sequence, or its arm or "
+                    "its block does not exist."
                 )
             new = number == len(self.trials)
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
-            rest = *row[2 : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
-            named = number, arm, self._names[arm], seed
-            trial = Trial(*named, *rest, feature_row=self._rows(arm))  # type: ignore[misc]
+            rest = *row[STATE : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
+            besides: dict[str, Any] = {"block": self.blocks.label(block), "block_index": block}
+            besides["feature_row"] = self._rows(arm)
+            trial = Trial(number, arm, self._names[arm], seed, *rest, **besides)
             _check_state(trial, len(self._names))
             if new:
                 self._enter(trial)
@@ -371,6 +420,15 @@ class Ledger:
                 self._put(trial)
             touched.append(trial)
         return touched
+
+    def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
+        """The seeds of trials that follow those known here."""
+        if self.blocks.exist:
+            return [self._block_seed(row[BLOCK], row[OPENED]) for row in rows]
+        seeds: list[int] = []
+        for seed, changes in groupby([row[OPENED] for row in rows], self._seed_at):
+            seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
+        return seeds
 
     def _recount(self, touched: list[Trial], before: int) -> None:
         """Count failures among the trials that others closed since a change."""
@@ -386,14 +444,14 @@ class Ledger:
         pack, made = ONE_CHANGE.pack, []
         for t in touched:
             if t.opened > before:
-                made.append((t.opened, pack(t.opened, _asked(t), t.number, t.arm, _besides(t))))
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, *t.cell, _besides(t))))
             if t.closed is not None and t.closed > before:
                 kind = CLOSED_AS.get(t.state, -1)
-                record = pack(t.closed, kind, t.number, t.arm, t.value or 0.0)
+                record = pack(t.closed, kind, t.number, *t.cell, t.value or 0.0)
                 made.append((t.closed, record))
         for event in events:
             known = 0 <= event.trial < len(self.trials)
-            which = event.trial, self.trials[event.trial].arm if known else NO_ARM
+            which = event.trial, *(self.trials[event.trial].cell if known else NO_CELL)
             record = pack(event.change, EVENTS[event.kind], *which, event.value or 0.0)
             made.append((event.change, record))
         records = dict(made)
@@ -431,14 +489,17 @@ class Ledger:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
         kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
+        blocks = steps.blocks
         held.fill(len(self.seconds) > 0)
         if self._moves:
             held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
             if isinstance(step, int):
                 kinds[place], arms[place], values[place] = step, 0, 0.0
+                blocks[place] = NO_BLOCK
                 continue
             del self.unsettled[step.number]
+            blocks[place] = step.block_index
             if step.state == "told":
                 kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
@@ -459,7 +520,7 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._names, self._seed)
+        again = Ledger(self._names, self._seed, blocks=self.blocks)
         again.take_over([trial.row for trial in self.trials], self.events, self.changes)
         return again.settle()
 

@@ -19,6 +19,7 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 from shortlist.arrays import NO_ARM
+from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
@@ -26,7 +27,7 @@ from shortlist.printable import on_one_line
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import Kind, Ledger, Source, key_of_trial
+from shortlist.study.ledger import WITH_KEY, Kind, Ledger, Source, key_of_trial
 from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial
 
@@ -72,9 +73,7 @@ class Log:
         # How many changes ledger, model and storage agree on. If it is another number than the
         # ledger counts, a change was cut short.
         self._agreed = -1
-        seed = self._definition.choices["seed"]
-        definition = self._definition
-        self._ledger = Ledger(definition.names, seed, definition.digest, definition.feature_row)
+        self._ledger = empty_ledger(self._definition)
         self._model: Model | None = None  # made when it is needed
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
@@ -251,18 +250,21 @@ class Log:
 
         def act(transaction: Transaction) -> list[Trial] | None:
             model, ledger = self.model, self._ledger
-            me = worker() if key is None else f"key {key}"
-            if key is not None and (asked := [t for t in ledger.trials if t.worker == me]):
+            me = worker() if key is None else f"{WITH_KEY}{key}"
+            if key is not None and (asked := ledger.asked_by(me)):
                 return asked
             if self.is_rejected or (model.stopped and not self._audit.is_running):
                 return None
             now, lease = transaction.now, self.lease
             expires = None if lease is None else now + lease
             free = self._unattended(transaction)[:count] if ledger.unsettled else []
+            first = ledger.next_block
             again = [ledger.renew(trial, me, run, expires, now, worker()) for trial in free]
             new = [
-                ledger.open(arm, cause, now, me, run, expires, in_turn)
-                for arm, cause in self._wanted(count - len(again))
+                ledger.open(
+                    ledger.blocks.placed(cell, first), cause, now, me, run, expires, in_turn
+                )
+                for cell, cause in self._wanted(count - len(again))
             ]
             if LOGGER.isEnabledFor(logging.DEBUG):
                 for trial in again + new:
@@ -287,12 +289,12 @@ class Log:
             return True
         return trial.run is not None and self._leases.get(trial.run, 0.0) <= now
 
-    def _wanted(self, count: int) -> Iterator[tuple[int, Cause]]:
-        """The arms to evaluate next; each must be opened before the one after it is asked for."""
+    def _wanted(self, count: int) -> Iterator[tuple[Cell, Cause]]:
+        """The cells to evaluate next; each must be opened before the one after it is asked for."""
         model, ledger = self.model, self._ledger
         if self._audit.due == 0:
             for arm in self._audit.missing(ledger.trials)[:count]:
-                yield arm, Cause("audit")
+                yield Cell(arm), Cause("audit")
                 count -= 1
         if model.stopped:
             return
@@ -309,18 +311,18 @@ class Log:
                     and not decision.stop
                     and not (aside and (decision.arm in aside or decision.queued in aside))
                 ):
-                    yield decision.arm, Cause.of(decision)
+                    yield Cell(decision.arm, decision.block), Cause.of(decision)
                     continue
             if ahead is None:
-                ahead = Ahead(model, [trial.arm for trial in ledger.unsettled.values()])
+                ahead = Ahead(model, [trial.cell for trial in ledger.unsettled.values()])
             found = self._next(ahead)
             if found is None:
                 return
             yield found
             ahead.suppose(found[0])
 
-    def _next(self, ahead: Ahead) -> tuple[int, Cause] | None:
-        """The next arm, as if those under way had come out at their means.
+    def _next(self, ahead: Ahead) -> tuple[Cell, Cause] | None:
+        """The next cell, as if those under way had come out at their means.
 
         None where all arms that are wanted now are set aside.
         """
@@ -331,23 +333,26 @@ class Log:
         if self._ledger.seconds:
             # Even if it was set aside after its round: until it is asked for no new round begins.
             cause = self._ledger.seconds[0]
-            return cause.second, cause._replace(origin="second of a round", second=NO_ARM)
+            return Cell(cause.second), cause._replace(origin="second of a round", second=NO_ARM)
         decision = ahead.decide(aside)
-        return None if decision is None else (decision.arm, Cause.of(decision))
+        if decision is None:
+            return None
+        return Cell(decision.arm, decision.block), Cause.of(decision)
 
     # Telling
 
     def tell(
         self,
         results: Sequence[tuple[Trial | int, float]] = (),
-        unasked: Sequence[tuple[int, float, str | None]] = (),
+        unasked: Sequence[tuple[Cell, float, str | None]] = (),
         *,
         if_told: IfTold = "raise",
     ) -> Told:
-        """Results of trials, and unrequested results by arm, all or none.
+        """Results of trials, and unrequested results by cell, all or none.
 
         A trial that was told before is left alone with ``"ignore"``, and with ``"same"`` if it was
-        told this value. An unrequested result with a key that was told before is left alone.
+        told this value. An unrequested result with a key that was told before is left alone. Where
+        a cell has one result, what is told of it is told to the trial that is open.
         """
 
         def act(transaction: Transaction) -> Told:
@@ -365,10 +370,16 @@ class Log:
             new = [self.close(found[n], "told", now, value=value) for n, value in values.items()]
             found |= {trial.number: trial for trial in new}
             trials = list(found.values())
-            for arm, value, key in unasked:
-                known = self._told_before(arm, value, key)
+            for cell, value, key in unasked:
+                known = self._told_before(cell, value, key)
+                own = ledger.cells.get(cell)
+                if known is None and own is not None and own.state == "told":
+                    is_same = if_told == "same" and own.was_told(value)
+                    if not (is_same or if_told == "ignore"):
+                        raise self._has_result(own, value)
+                    known = own
                 if known is None:
-                    opened = self._open(arm, "unasked", now, key)
+                    opened = own or self._open(cell, "unasked", now, key)
                     known = self.close(opened, "told", now, value=value)
                     new.append(known)
                 trials.append(known)
@@ -376,11 +387,21 @@ class Log:
 
         return self.change(act)
 
-    def _told_before(self, arm: int, value: float, key: str | None) -> Trial | None:
+    def _has_result(self, known: Trial, value: float) -> TrialClosed:
+        """The error for a second result of a cell that has one."""
+        right = f"study.correct({known.number}, {value!r}, reason=…)"
+        return TrialClosed(
+            f"{known.name!r} has its result on block {known.block!r} already: trial {known.number} "
+            f"was told {known.value!r}, and now comes {value!r}. Nothing was told: a pool has one "
+            f"result of an arm on a block. {right} corrects a wrong one."
+        )
+
+    def _told_before(self, cell: Cell, value: float, key: str | None) -> Trial | None:
         """The trial of an unrequested result that was told before with the same key."""
         known = None if key is None else self._ledger.keyed.get(key)
-        if known is None or (known.arm == arm and known.was_told(value)):
+        if known is None or (known.cell == cell and known.was_told(value)):
             return known
+        arm = cell.arm
         right = f"study.correct({known.number}, {value!r}, reason=…)"
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
@@ -390,10 +411,10 @@ class Log:
         )
 
     def _open(
-        self, arm: int, origin: Origin, now: float, key: str | None, others: tuple[str, ...] = ()
+        self, cell: Cell, origin: Origin, now: float, key: str | None, others: tuple[str, ...] = ()
     ) -> Trial:
         """A trial that is closed in the same transaction."""
-        return self._ledger.open(arm, Cause(origin), now, worker(), key=key, other_keys=others)
+        return self._ledger.open(cell, Cause(origin), now, worker(), key=key, other_keys=others)
 
     def carry(
         self, trials: Sequence[Trial], taken: Sequence[Trial], source: Source, own_mark: str
@@ -414,6 +435,11 @@ class Log:
             keeps_numbers, before = not ledger.trials, ledger.changes
             known, same = ledger.copies_of(ended, source.mark, own_mark)
             copies = same | known
+            blocks = {
+                trial.block: copies[trial.number].block_index
+                for trial in ended
+                if trial.number in copies
+            }
             opened: dict[int, Trial] = {}
             for trial in copied:
                 is_told, failed = trial.number in processed, trial.state == "failed"
@@ -421,7 +447,12 @@ class Log:
                 if trial.number in copies or (key is None and not keeps_numbers):
                     continue
                 others = trial.keys if key else ()
-                copy = self._open(arms[str(trial.name)], "carried", now, key, others)
+                block = ledger.blocks.carried(trial.block, blocks, ledger.next_block)
+                cell = Cell(arms[str(trial.name)], block)
+                if cell in ledger.cells:
+                    copies[trial.number] = self._same_cell(ledger.cells[cell], trial, now)
+                    continue
+                copy = self._open(cell, "carried", now, key, others)
                 if failed:
                     self.close(copy, "failed", now, reason=trial.reason)
                 elif is_told:
@@ -440,6 +471,14 @@ class Log:
             return [copies[trial.number] for trial in taken]
 
         return self.change(act)
+
+    def _same_cell(self, own: Trial, there: Trial, now: float) -> Trial:
+        """The trial here of a cell that another study has a trial of, told if it was told there."""
+        if there.value is None or (own.state == "told" and own.is_like(there)):
+            return own
+        if own.state == "told":
+            raise self._has_result(own, there.value)
+        return self.close(own, "told", now, value=there.value)
 
     def close(
         self,
@@ -546,8 +585,14 @@ class Log:
 
 def begun(definition: Definition) -> Checkpoint:
     """The checkpoint of a study that was begun just now."""
-    empty = Ledger(definition.names, definition.choices["seed"], definition.digest)
-    return Checkpoint(0, empty.fingerprint, "", "", "running")
+    return Checkpoint(0, empty_ledger(definition).fingerprint, "", "", "running")
+
+
+def empty_ledger(definition: Definition) -> Ledger:
+    """The ledger of a study that has no trials yet."""
+    seed = definition.choices["seed"]
+    drawn = definition.digest, definition.blocks, definition.feature_row
+    return Ledger(definition.names, seed, *drawn)
 
 
 @cache

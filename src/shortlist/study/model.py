@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.arrays import Integers
+from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import TAKE, VERIFY, Position, Steps
 from shortlist.engine.round import Decision
@@ -148,23 +149,31 @@ class Model:
 class Ahead:
     """The model as if every result under way had come out at its arm's mean."""
 
-    def __init__(self, model: Model, arms: list[int]) -> None:
+    def __init__(self, model: Model, cells: list[Cell]) -> None:
         self._model = model
-        self._decide: Callable[[list[int], Collection[int]], Decision | None] | None = None
-        self._supposed = arms
+        self._decide: Callable[[list[Cell], Collection[int]], Decision | None] | None = None
+        self._supposed = cells
         if not model.initialized:
             self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
             self._earlier = _earlier(self._opening)
-            self._pulls = counts + np.bincount(np.array(arms, np.int64), minlength=len(counts))
+            arms = np.array([cell.arm for cell in cells], np.int64)
+            self._pulls = counts + np.bincount(arms, minlength=len(counts))
 
-    def suppose(self, arm: int) -> None:
-        """Count one more evaluation of this arm as under way."""
-        self._supposed.append(arm)
+    def suppose(self, cell: Cell) -> None:
+        """Count one more evaluation of this cell as under way."""
+        self._supposed.append(cell)
         if not self._model.initialized:
-            self._pulls[arm] += 1
+            self._pulls[cell.arm] += 1
 
-    def initial(self, set_aside: Collection[int]) -> int | None:
+    def initial(self, set_aside: Collection[int]) -> Cell | None:
         """The next initial pull; None where all that are missing are of arms set aside."""
+        if self._model.bound.problem.blocks.exist:  # the first plan names its cells
+            decision = self.decide(set_aside)
+            return None if decision is None else Cell(decision.arm, decision.block)
+        arm = self._initial_arm(set_aside)
+        return None if arm is None else Cell(arm)
+
+    def _initial_arm(self, set_aside: Collection[int]) -> int | None:
         initial = self._opening
         missing = initial[self._earlier >= self._pulls[initial]]
         # If all initial pulls are under way and nothing is known yet: go round them again.

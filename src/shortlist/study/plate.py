@@ -31,7 +31,7 @@ class PlateRow:
 
     ``trial`` is None, and ``key`` is set, in a file that names arms and values only; ``own_key``
     says whether the file has the key in a column. ``state`` is that of a trial in an exported file,
-    and blank in a plate.
+    and blank in a plate. ``block`` is blank in a study without blocks.
     """
 
     line: int
@@ -42,12 +42,14 @@ class PlateRow:
     state: str = ""
     key: str = ""
     own_key: bool = False
+    block: str = ""
 
 
 class PlateResults(NamedTuple):
     """Results to tell, and the numbers of trials that were told before or are still blank.
 
-    ``unasked`` are results without a trial of this study: the arm's name, the value and a key.
+    ``unasked`` are results without a trial of this study: the arm's name, the value, a key, and
+    the block by its name or number.
     ``left`` are trials that are open and have a value, where only what was told before and
     measured again is to be told.
     """
@@ -55,7 +57,7 @@ class PlateResults(NamedTuple):
     results: list[tuple[int, float]]
     known: list[int]
     blank: list[int]
-    unasked: list[tuple[Label, float, str]]
+    unasked: list[tuple[Label, float, str, int | str | None]]
     left: list[int]
 
 
@@ -69,10 +71,12 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
     due = any(trial.expires_at is not None for trial in trials)
     needed = needed_now(study, trials)
     spare = needed < len(trials)
-    heading = ["study", "trial", "arm", *["due"] * due, *["needed"] * spare, "value"]
+    has_blocks = study.problem.blocks.exist
+    columns = [*["block"] * has_blocks, *["due"] * due, *["needed"] * spare]
+    heading = ["study", "trial", "arm", *columns, "value"]
     rows: list[list[object]] = [list(heading)]
     for place, trial in enumerate(trials):
-        when = [iso(trial.expires_at)] * due
+        when = [*[trial.block] * has_blocks, *[iso(trial.expires_at)] * due]
         use = ["now" if place < needed else "if the study goes on"] * spare
         rows.append([study.mark, trial.number, trial.name, *when, *use, ""])
     text = "".join(csv_line(row, separator) for row in rows)
@@ -100,7 +104,7 @@ def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
         lines, titles = [(first, heading), *lines], ["arm", "value"]
     if "trial" not in titles and {"value"} < {*titles} & {"arm", "name", "value"}:
         return _named_rows(file, lines, titles)
-    for title in (*NEEDED, "study"):
+    for title in (*NEEDED, "study", "block"):
         if titles.count(title) > 1:
             raise InvalidInput(f"{file}, line {first} has two columns {title!r}: keep one.")
         if title in NEEDED and title not in titles:
@@ -126,7 +130,7 @@ def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
 def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[PlateRow]:
     """The lines of a file that names arms and values only; each is known by its row in it."""
     arm = "arm" if "arm" in titles else "name"
-    for title in (arm, "value", "key"):
+    for title in (arm, "value", "key", "block"):
         if titles.count(title) > 1:
             raise InvalidInput(f"{file} has two columns {title!r}: keep one.")
     rows, seen = [], dict[str, int]()
@@ -140,7 +144,9 @@ def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[PlateR
             )
         seen[key] = line
         own_key = bool(cell.get("key"))
-        rows.append(PlateRow(line, None, cell[arm], cell["value"], "", key=key, own_key=own_key))
+        block = cell.get("block", "")
+        given = cell[arm], cell["value"]
+        rows.append(PlateRow(line, None, *given, "", key=key, own_key=own_key, block=block))
     return rows
 
 
@@ -162,7 +168,8 @@ def _row(file: Path, line: int, titles: list[str], cells: list[str]) -> PlateRow
             "number, or delete the line."
         )
     about = cell.get("study", ""), cell.get("state", "").lower()
-    return PlateRow(line, int(number[1]), cell["arm"], cell["value"], *about)
+    given = cell["arm"], cell["value"]
+    return PlateRow(line, int(number[1]), *given, *about, block=cell.get("block", ""))
 
 
 def match(
@@ -243,6 +250,7 @@ def _match_trials(
                 f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
                 "Check which was measured; a spreadsheet may have changed the name."
             )
+        _check_block(where, row, trial, study)
         if row not in values:
             if trial.state == "pending":
                 matched.blank.append(row.trial)
@@ -260,7 +268,7 @@ def _match_trials(
         elif measured_again:
             if again is not None:
                 raise _differs(where, again, row, value, measured_again)
-            matched.unasked.append((trial.name, value, key))
+            matched.unasked.append((trial.name, value, key, trial.block))
         elif trial.state == "told" and trial.was_told(value):
             matched.known.append(row.trial)
         else:
@@ -287,6 +295,7 @@ def _match_unasked(
                 f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} "
                 "study.table() lists them."
             )
+        block = _block_of(where, row, study)
         first = row.key or key_of_trial(row.study, row.trial or 0)
         again = f"{first}{AGAIN}"
         known = [study.keyed[key] for key in (first, again) if key in study.keyed]
@@ -301,7 +310,25 @@ def _match_unasked(
         elif known:
             raise _differs(where, known[0], row, value, measured_again)
         else:
-            matched.unasked.append((names[arm], value, again if measured_again else first))
+            matched.unasked.append((names[arm], value, again if measured_again else first, block))
+
+
+def _check_block(where: str, row: PlateRow, trial: Trial, study: Study) -> None:
+    """Raise where a row says another block than its trial has."""
+    if row.block and _block_of(where, row, study) != trial.block:
+        raise InvalidInput(
+            f"{where}: trial {row.trial} is on block {trial.block!r} and the line says "
+            f"{row.block!r}. Check on which it was evaluated."
+        )
+
+
+def _block_of(where: str, row: PlateRow, study: Study) -> int | str | None:
+    """The block of a row, by its name or number; None in a study without blocks."""
+    blocks = study.problem.blocks
+    try:
+        return blocks.label(blocks.index(unescaped(row.block) or None))
+    except InvalidInput as error:
+        raise InvalidInput(f"{where}: {error}") from None
 
 
 def _differs(
@@ -341,7 +368,7 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
             told.setdefault((found[1], found[3]), {})[found[2]] = trial
     files = {name for name, _ in told}
     mine: dict[str, tuple[Label, float]] = {}
-    for arm, value, key in matched.unasked:
+    for arm, value, key, _ in matched.unasked:
         found = ROW_KEY.fullmatch(key)
         if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
             return

@@ -9,12 +9,13 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, Literal, Never, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, NoReturn, overload
 
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
+from shortlist.blocks import Blocks, Cell
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
@@ -63,11 +64,20 @@ from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
-from shortlist.study.view import View, is_beyond_first_plan
+from shortlist.study.view import View, beyond_first_plan
 
 LOGGER = logging.getLogger(__name__)
 logging.getLogger("shortlist").addHandler(logging.NullHandler())  # silent unless asked for
 Callback = Callable[["Study", Trial], object]
+
+
+class Unasked(NamedTuple):
+    """A result that nobody asked for."""
+
+    arm: int | str
+    value: Any
+    key: str | None = None
+    block: int | str | None = None
 
 
 class Study(View):
@@ -126,6 +136,12 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, except for trials of a ``run`` that has not been heard of for a minute.
+    blocks : int, list of names or "random", optional
+        What results share. A number, or the names of the questions, patients or folds: a pool. Each
+        arm has one result on each block, and the answer is about the mean over exactly these.
+        ``"random"``: blocks are drawn afresh, such as the seeds of a simulator. ``trial.block`` says
+        which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block.
+        See ``docs/blocks.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -169,6 +185,7 @@ class Study(View):
         name: str | None = None,
         lease: float | None = None,
         audit: bool = True,
+        blocks: int | Sequence[Any] | str | Blocks | None = None,
         **others: Never,
     ) -> None:
         if others:
@@ -191,6 +208,7 @@ class Study(View):
             S=S,
             arms=arms,
             intercept=intercept,
+            blocks=blocks,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -319,8 +337,8 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms, m, σ, δ, ε, direction, seed and lease are taken
-        over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
+        This study stays as it is. The same arms, blocks, m, σ, δ, ε, direction, seed and lease are
+        taken over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
 
         Parameters
         ----------
@@ -359,6 +377,7 @@ class Study(View):
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "direction": problem.direction,
+            "blocks": problem.blocks,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -425,6 +444,8 @@ class Study(View):
 
     def _with_equal_seeds(self, other: Study) -> list[Trial]:
         """The results asked for here whose seed a different evaluation there has too."""
+        if not self.problem.blocks.reseeds:  # a block of a pool is the same in every study
+            return []
         here, _ = self._log.ledger.copies_of(other.taken, other.mark, self.mark)
         asked = {trial.seed: trial for trial in self.taken if trial.was_asked}
         pairs = [(asked.get(there.seed), there) for there in other.taken if there.was_asked]
@@ -515,15 +536,29 @@ class Study(View):
 
         b is the arm of the shortlist whose place was least certain, c its strongest challenger.
         """
-        found = self._log.ledger.find(trial)
-        beyond = is_beyond_first_plan(self, found)
+        [reason] = self.reasons([trial])
+        return reason
+
+    def reasons(self, trials: Iterable[Trial | int]) -> list[Reason]:
+        """Why each of these trials was asked for, as ``why`` says it of one.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, algorithm="LUCB")
+        >>> [reason.words for reason in study.reasons(study.ask(2))]
+        ["'ash' is an initial pull.", "'elm' is an initial pull."]
+        """
+        ledger, against = self._log.ledger, doubts(self)
+        beyond = {trial.number for trial in beyond_first_plan(self, ledger.trials)}
         pace = self.bound.engine.setup.pace
-        reason = Reason.of(found, self.problem, self.aim, pace, beyond=beyond)
-        against = doubts(self)
+        found = [
+            Reason.of(trial, self.problem, self.aim, pace, beyond=trial.number in beyond)
+            for trial in map(ledger.find, trials)
+        ]
         if not against:
-            return reason
+            return found
         doubt = f"The results contradict what the guarantee assumes: {contradicted(against)}."
-        return replace(reason, words=f"{reason.words} {doubt}")
+        return [replace(reason, words=f"{reason.words} {doubt}") for reason in found]
 
     # Asking
 
@@ -585,6 +620,7 @@ class Study(View):
         value: float | None = None,
         *,
         arm: int | str | None = None,
+        block: int | str | None = None,
         if_told: IfTold = "raise",
         key: str | None = None,
     ) -> Trial:
@@ -598,6 +634,8 @@ class Study(View):
             The result; it must be finite.
         arm : int or str
             In place of ``trial``, for unrequested data.
+        block : int or str
+            With ``arm``, in a study with blocks: the block, by its name or number.
         if_told : {"raise", "ignore", "same"}
             What to do if the trial was already told: ``"same"`` raises only if it was told another
             value, so that a call whose reply was lost can be repeated.
@@ -623,22 +661,28 @@ class Study(View):
                     "key= can only be used with arm=…: a requested trial is identified by its "
                     "number; if_told='same' makes telling it twice harmless."
                 )
+            if block is not None:
+                raise InvalidSetting(
+                    "block= can only be used with arm=…: a requested trial has its block."
+                )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
         result = checked_value(value, self.bound)
-        index = self.problem.index(arm)  # type: ignore[arg-type]
-        [added], _ = self._log.tell(unasked=[(index, result, checked_key(key))])
+        cell = Cell(self.problem.index(arm), self.problem.blocks.index(block))  # type: ignore[arg-type]
+        unasked = [(cell, result, checked_key(key))]
+        [added], _ = self._log.tell(unasked=unasked, if_told=if_told)
         if self._log.is_rejected and not self._warned:
             self._warn()
         return added
 
-    def tell_unasked(self, results: Iterable[tuple[int | str, Any, str | None]]) -> list[Trial]:
+    def tell_unasked(self, results: Iterable[Sequence[Any]]) -> list[Trial]:
         """Record results that nobody asked for, in one transaction: all, or none if one is wrong.
 
         Parameters
         ----------
-        results : iterable of (arm, value, key)
+        results : iterable of (arm, value, key) or (arm, value, key, block)
             Arms by name or row. A key identifies a result: told again with the same key, it
-            counts once. None means that there is no key.
+            counts once. None means that there is no key. Blocks by name or number, in a study that
+            has them.
 
         Examples
         --------
@@ -683,7 +727,7 @@ class Study(View):
     def tell_once(
         self,
         results: Iterable[tuple[Trial | int, Any]] = (),
-        unasked: Iterable[tuple[int | str, Any, str | None]] = (),
+        unasked: Iterable[Sequence[Any]] = (),
     ) -> Told:
         """Record results in one transaction, each once: all, or none if one is wrong.
 
@@ -693,7 +737,7 @@ class Study(View):
         ----------
         results : iterable of (trial, value)
             Trials or their numbers. A trial that was told the same value before is left alone.
-        unasked : iterable of (arm, value, key)
+        unasked : iterable of (arm, value, key) or (arm, value, key, block)
             As for ``tell_unasked``.
 
         Examples
@@ -706,8 +750,12 @@ class Study(View):
         bound, problem = self.bound, self.problem
         given = [(trial, checked_value(value, bound)) for trial, value in results]
         others = [
-            (problem.index(arm), checked_value(value, bound), checked_key(key))
-            for arm, value, key in unasked
+            (
+                Cell(problem.index(row.arm), problem.blocks.index(row.block)),
+                checked_value(row.value, bound),
+                checked_key(row.key),
+            )
+            for row in starmap(Unasked, unasked)
         ]
         told = self._log.tell(given, others, if_told="same")
         self._warn()
@@ -887,7 +935,7 @@ class Study(View):
         Parameters
         ----------
         objective : callable
-            Given a trial (its ``arm``, ``name`` and ``seed``), returns the result. If it raises,
+            Given a trial (its ``arm``, ``name``, ``block`` and ``seed``), returns the result. If it raises,
             the trial is marked as failed, with the traceback as the reason.
         executor : concurrent.futures.Executor or Dask client, optional
             Where to evaluate; by default in this process.

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from shortlist import notebook
 from shortlist.aim import Aim
-from shortlist.arrays import NO_ARM, Label, Reals
+from shortlist.arrays import NO_ARM, NO_BLOCK, Label, Reals
+from shortlist.blocks import Cell
 from shortlist.engine.contract import ROUNDS, Pace
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
@@ -87,8 +88,11 @@ class Trial:
         Which arm, by its row in the features.
     name : int or str
         Which arm, by its name, as it was given.
+    block : int, str or None
+        The block it is evaluated on, by its name or number; None in a study without blocks.
     seed : int
-        For a stochastic simulator: different for every trial.
+        For a stochastic simulator: different for every trial, or for every block where there are
+        blocks.
     state : {"pending", "told", "failed", "cancelled"}
         Its state.
     value : float or None
@@ -135,11 +139,13 @@ class Trial:
     key: str | None = field(default=None, repr=False)
     other_keys: tuple[str, ...] = field(default=(), repr=False)
     corrections: tuple[Correction, ...] = field(default=(), repr=False)
+    block: int | str | None = None
+    block_index: int = field(default=NO_BLOCK, repr=False)  # which one, counted from 0
     feature_row: FeatureRow | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
         shown = ["number", "arm", "name", "state", "value"]
-        shown += [each for each in ("reason", "key") if getattr(self, each) is not None]
+        shown += [each for each in ("block", "reason", "key") if getattr(self, each) is not None]
         row = [getattr(self, each) for each in shown]
         if self.corrections:
             shown, row = [*shown, "first value"], [*row, self.first_value]
@@ -163,6 +169,11 @@ class Trial:
             return None
         row = self.feature_row
         return pd.Series(row.numbers, index=row.columns, name=self.name)
+
+    @property
+    def cell(self) -> Cell:
+        """The arm and the block, by their numbers."""
+        return Cell(self.arm, self.block_index)
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -196,8 +207,15 @@ class Trial:
     @property
     def row(self) -> tuple[Any, ...]:
         """The trial as it is stored (``storage.base.ROW``)."""
-        fields = (self.number, self.arm, self.state, self.first_value, self.reason, self.asked_at)
-        rest = (self.closed_at, self.expires_at, self.worker, self.run, int(self.in_turn))
+        fields = (self.number, *self.cell, self.state, self.first_value, self.reason)
+        rest = (
+            self.asked_at,
+            self.closed_at,
+            self.expires_at,
+            self.worker,
+            self.run,
+            int(self.in_turn),
+        )
         keys = json.dumps(self.other_keys) if self.other_keys else None
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key, keys)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -267,23 +267,16 @@ class View:
         return self._log.model.table().set_index("name")
 
 
-def beyond_first_plan(study: View, trials: Sequence[Trial]) -> int:
-    """How many of these trials were asked for when all of the first plan was under way already."""
+def beyond_first_plan(study: View, trials: Iterable[Trial]) -> list[Trial]:
+    """Those of the trials, in order, that were asked for when all of the first plan was under way."""
     if not study.bound.engine.setup.pace.makes_plans:
-        return 0
-    asked = sum(
-        trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+        return []
+    asked = [
+        trial
         for trial in trials
-    )
-    return max(asked - len(study.model.first_bound.engine.setup.initial), 0)
-
-
-def is_beyond_first_plan(study: View, trial: Trial) -> bool:
-    """Whether a trial was asked for when all of the first plan was under way already."""
-    if trial.cause.origin != "initial":
-        return False
-    earlier = study.trials[: trial.number]
-    return beyond_first_plan(study, [*earlier, trial]) > beyond_first_plan(study, earlier)
+        if trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
+    ]
+    return asked[len(study.model.first_bound.engine.setup.initial) :]
 
 
 def needed_now(study: View, trials: Sequence[Trial]) -> int:

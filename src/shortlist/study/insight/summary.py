@@ -130,6 +130,7 @@ def trial_report(trial: Trial) -> dict[str, Any]:
     return {
         "trial": trial.number,
         "arm": trial.name,
+        "block": trial.block,
         "state": trial.state,
         "value": trial.value,
         "first_value": trial.first_value,

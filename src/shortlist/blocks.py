@@ -1,0 +1,434 @@
+"""Blocks: what results share, such as a question, a patient, a simulator's seed or a plate.
+
+A class for each kind, which is asked for its words, its seeds and what is stored of it; nobody else
+asks which kind there is. A *cell* is an arm on a block.
+"""
+
+from __future__ import annotations
+
+import numbers
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import NO_BLOCK
+from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, unknown_name
+
+MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
+DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
+LAST_NUMBER = 2**53  # of a block: a number that every program reads exactly
+
+KINDS: dict[str, type[Blocks]] = {}  # by their words, filled where a class is defined
+
+
+class Cell(NamedTuple):
+    """An arm on a block, by their numbers; ``NO_BLOCK`` where there are no blocks."""
+
+    arm: int
+    block: int = NO_BLOCK
+
+
+class Blocks(ABC):
+    """What results share.
+
+    Attributes
+    ----------
+    word : str
+        What the kind is called where it is stored, and for most kinds in ``blocks=``.
+    number : int or None
+        How many blocks there are; None if there is no end of them.
+    exist : bool
+        Whether there are blocks at all.
+    once : bool
+        Whether a cell has one result, which is asked for once.
+    reseeds : bool
+        Whether the blocks that follow results of another study are others than its blocks.
+    heading : str
+        What an assumption on them is called.
+    algorithm : str
+        The name of the algorithm that is recommended; empty if that depends on other things.
+
+    Examples
+    --------
+    >>> Blocks.of(500).announcement
+    'a pool of 500 blocks: the answer is about the mean over exactly these'
+    >>> Blocks.of(["q1", "q2"]).index("q2"), Blocks.of("random").index(7)
+    (1, 7)
+    """
+
+    word: ClassVar[str] = ""
+    exist: ClassVar[bool] = True
+    once: ClassVar[bool] = False
+    reseeds: ClassVar[bool] = True
+    heading: ClassVar[str] = "Blocks"
+    algorithm: ClassVar[str] = ""
+    number: int | None = None
+
+    def __init_subclass__(cls) -> None:
+        if cls.word:
+            KINDS[cls.word] = cls
+
+    def __repr__(self) -> str:
+        return f"<{self.announcement}>"
+
+    # What a user states
+
+    @staticmethod
+    def of(stated: object) -> Blocks:
+        """Check what was given for ``blocks``."""
+        if isinstance(stated, Blocks):
+            return stated
+        kind = next((each for each in KINDS.values() if each.recognizes(stated)), None)
+        if kind is not None:
+            return kind.stated(stated)
+        words = [word for word, each in KINDS.items() if each.recognizes(word)]
+        if isinstance(stated, str):
+            raise unknown_name("blocks", stated, [*words, "a number of blocks", "a list of names"])
+        raise InvalidSetting(
+            "blocks must be the number of blocks in a pool, a list of their names, or one of "
+            f"{', '.join(map(repr, words))}, got {stated!r}."
+        )
+
+    @classmethod
+    def recognizes(cls, stated: object) -> bool:
+        """Whether ``blocks`` states blocks of this kind; by default if it is its word."""
+        return isinstance(stated, str) and stated == cls.word
+
+    @classmethod
+    def stated(cls, stated: Any) -> Blocks:
+        """The blocks that were stated, which it recognizes."""
+        return cls()
+
+    # How they are stored
+
+    @property
+    def written(self) -> list[Any]:
+        """Plain data from which ``read`` makes the same blocks."""
+        return [self.word]
+
+    @staticmethod
+    def read(written: list[Any]) -> Blocks:
+        """The blocks that ``written`` was made from.
+
+        Examples
+        --------
+        >>> Blocks.read(["pool", 500]).number
+        500
+        """
+        word, *rest = written
+        if word not in KINDS:
+            raise unknown_name("kind of blocks", str(word), KINDS)
+        return KINDS[word](*rest)
+
+    # Single blocks
+
+    @abstractmethod
+    def index(self, block: object) -> int:
+        """The number of a block, which is given by its name or by the number itself."""
+
+    def carried(
+        self, block: int | str | None, before: dict[int | str | None, int], fresh: int
+    ) -> int:
+        """The number here of another study's block.
+
+        ``before`` has those of its blocks that are here, and is added to; ``fresh`` is a number that
+        no block has yet.
+        """
+        return self.index(block)
+
+    def placed(self, cell: Cell, fresh: int) -> Cell:
+        """The cell of a trial that is asked for now: by default the one that was decided on.
+
+        ``fresh`` is the same for all trials of a request, and no block had this number before it.
+        """
+        return cell
+
+    def label(self, index: int) -> int | str | None:
+        """What a block of this number is called."""
+        return index
+
+    def is_known(self, index: int) -> bool:
+        """Whether there can be a block of this number; one that is stored may have been altered."""
+        return 0 <= index < LAST_NUMBER
+
+    # Words
+
+    @property
+    def setting(self) -> str:
+        """What was given for ``blocks``, in few words."""
+        return repr(self.word)
+
+    @property
+    @abstractmethod
+    def announcement(self) -> str:
+        """What the blocks are, where a study begins."""
+
+    @property
+    def mean(self) -> str:
+        """What an answer is about, in the middle of a sentence."""
+        return "mean"
+
+    @property
+    @abstractmethod
+    def assumption(self) -> str:
+        """What a proof assumes of the blocks, in few words; empty if nothing."""
+
+    @property
+    @abstractmethod
+    def explanation(self) -> str:
+        """What a proof assumes of the blocks, in full sentences."""
+
+    @property
+    def short(self) -> str:
+        """What is assumed of them, in a line of many assumptions."""
+        return self.assumption
+
+    def refusal(self, algorithm: str) -> str:
+        """Why an algorithm that does not work with such blocks is not used, and what to do."""
+        return (
+            f"{algorithm} knows nothing of blocks, but blocks={self.setting} was given: leave out "
+            "one of the two. Without algorithm= one is taken that compares arms within blocks "
+            f"({self.algorithm})."
+        )
+
+
+class NoBlocks(Blocks):
+    """Every result is drawn by itself."""
+
+    word = "none"
+    exist = False
+    heading = "Independence"
+
+    @classmethod
+    def recognizes(cls, stated: object) -> bool:
+        """None."""
+        return stated is None
+
+    def index(self, block: object) -> int:
+        """No block; raises for any other."""
+        if block is None:
+            return NO_BLOCK
+        raise InvalidInput(
+            f"block = {block!r} was given, but this study has no blocks: leave it out, or begin a "
+            "study with blocks=…."
+        )
+
+    def label(self, index: int) -> None:
+        """Nothing."""
+        return
+
+    def is_known(self, index: int) -> bool:
+        """Only ``NO_BLOCK``."""
+        return index == NO_BLOCK
+
+    def refusal(self, algorithm: str) -> str:
+        """That the algorithm needs blocks."""
+        return (
+            f"{algorithm} compares arms within blocks, but no blocks were given: say what results "
+            "share, such as blocks=500 (a pool of 500) or blocks='random', or take another algorithm."
+        )
+
+    @property
+    def announcement(self) -> str:
+        """That there are none."""
+        return "none: every result is drawn by itself"
+
+    @property
+    def assumption(self) -> str:
+        """Nothing."""
+        return ""
+
+    @property
+    def short(self) -> str:
+        """That results are independent."""
+        return "independent results without drift"
+
+    @property
+    def explanation(self) -> str:
+        """What a new result is."""
+        return (
+            "Whatever was asked and told before, a new result is the arm's mean plus fresh noise of "
+            "mean zero. The means do not drift while the study runs."
+        )
+
+
+NO_BLOCKS = NoBlocks()
+
+
+class Pool(Blocks):
+    """A finite set of blocks: test questions, patients, folds. The answer is about these.
+
+    Parameters
+    ----------
+    given : int or list of str
+        How many there are, or their names.
+
+    Examples
+    --------
+    >>> Pool(["ann", "bob"]).label(1), Pool(2).label(1)
+    ('bob', 1)
+    """
+
+    word = "pool"
+    once = True
+    reseeds = False
+    algorithm = "Common blocks"
+    number: int
+
+    def __init__(self, given: int | list[str]) -> None:
+        self._names = None if isinstance(given, int) else tuple(given)
+        self.number = given if isinstance(given, int) else len(given)
+
+    @classmethod
+    def recognizes(cls, stated: object) -> bool:
+        """A number, or a sequence of names."""
+        if isinstance(stated, bool | str | bytes) or stated is None:
+            return False
+        return isinstance(stated, numbers.Real | Sequence | np.ndarray) or hasattr(stated, "tolist")
+
+    @classmethod
+    def stated(cls, stated: Any) -> Pool:
+        """The pool, if it has at least two blocks, and no two of one name."""
+        if isinstance(stated, numbers.Real):
+            if not isinstance(stated, numbers.Integral) or not 2 <= int(stated) <= MOST_BLOCKS:
+                raise InvalidSetting(
+                    f"blocks must be a whole number from 2 to {MOST_BLOCKS:,}, or a list of names, "
+                    f"got {stated!r}."
+                )
+            return cls(int(stated))
+        listed = [str(name) for name in stated]
+        if not 2 <= len(listed) <= MOST_BLOCKS:
+            raise InvalidSetting(
+                f"blocks must be from 2 to {MOST_BLOCKS:,} names, got {len(listed):,}."
+            )
+        seen = set[str]()
+        for name in listed:
+            if not name.strip() or name in seen:
+                what = f"the name {name!r} twice" if name.strip() else "a block without a name"
+                raise InvalidSetting(f"blocks has {what}: every block needs a name of its own.")
+            seen.add(name)
+        return cls(listed)
+
+    @property
+    def written(self) -> list[Any]:
+        """The word, and the number or the names."""
+        return [self.word, self.number if self._names is None else list(self._names)]
+
+    def index(self, block: object) -> int:
+        """The number of a block: by its name where the blocks have names, else from 0 on."""
+        if self._names is None or block is None:
+            return _counted(block, self.number)
+        found = self._places.get(str(block))
+        if found is None:
+            raise unknown_among_many("block", str(block), self._names)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self._names or ())}
+
+    def label(self, index: int) -> int | str:
+        """The name of a block, or its number."""
+        return index if self._names is None else self._names[index]
+
+    def is_known(self, index: int) -> bool:
+        """Whether it is one of the pool."""
+        return 0 <= index < self.number
+
+    @property
+    def setting(self) -> str:
+        """How many there are."""
+        return f"{self.number} (or their names)"
+
+    @property
+    def announcement(self) -> str:
+        """How many there are."""
+        return f"a pool of {self.number:,} blocks: the answer is about the mean over exactly these"
+
+    @property
+    def mean(self) -> str:
+        """The mean over the pool."""
+        return f"mean over the {self.number:,} blocks"
+
+    @property
+    def assumption(self) -> str:
+        """That a cell has one result."""
+        return "a result depends on its arm and its block alone"
+
+    @property
+    def explanation(self) -> str:
+        """What the answer is about, and what is random."""
+        return (
+            f"The mean of an arm is that over the {self.number:,} blocks of the pool. An arm has one "
+            "result on each, whenever it is evaluated, and nothing is assumed of how results "
+            "depend on blocks. What is random is the order in which blocks are taken, which "
+            "comes from the study's seed: whoever prepared the pool did not know it."
+        )
+
+
+class Random(Blocks):
+    """Blocks that are drawn afresh, such as the seeds of a simulator or new patients."""
+
+    word = "random"
+    algorithm = "Common blocks"
+
+    def carried(
+        self, block: int | str | None, before: dict[int | str | None, int], fresh: int
+    ) -> int:
+        """A number of its own: equal numbers are other blocks there and here."""
+        self.index(block)
+        return before.setdefault(block, fresh)
+
+    def index(self, block: object) -> int:
+        """The number of a block."""
+        return _counted(block, LAST_NUMBER)
+
+    @property
+    def announcement(self) -> str:
+        """Where they come from."""
+        return "drawn afresh, and shared by all arms in doubt"
+
+    @property
+    def assumption(self) -> str:
+        """How they are drawn."""
+        return "every block is drawn afresh"
+
+    @property
+    def explanation(self) -> str:
+        """What is assumed of them."""
+        return (
+            "Blocks are drawn independently of each other and of what was asked and told before, "
+            "from one distribution that does not change while the study runs. The results of "
+            "several arms on one block may depend on each other in any way."
+        )
+
+
+def _counted(block: Any, end: int) -> int:
+    """The number of a block, which may come as text, if it is below ``end``.
+
+    Examples
+    --------
+    >>> _counted("7", 500)
+    7
+    >>> _counted(None, 500)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: a result of a study with blocks needs its block: give block=…; nothing was told.
+    """
+    if block is None or block == "":
+        raise InvalidInput(
+            "a result of a study with blocks needs its block: give block=…; nothing was told."
+        )
+    number = block
+    if isinstance(block, str) and DIGITS.fullmatch(block):
+        number = int(block.partition(".")[0])
+    counted = isinstance(number, numbers.Integral) and not isinstance(number, bool)
+    if not counted or not 0 <= int(number) < end:
+        raise InvalidInput(
+            f"block must be a whole number from 0 to {end - 1:,}, got {block!r}: nothing was told."
+        )
+    return int(number)

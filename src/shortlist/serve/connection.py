@@ -1,0 +1,41 @@
+"""A connection to the server: until it has shown the token it has little time, and makes way for others."""
+
+from __future__ import annotations
+
+import asyncio
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+INVITED = "shortlist.invited"  # in the scope of a request that has shown the token
+SECONDS = 10.0  # for a connection to show the token
+STRANGERS = 64  # connections that have not
+
+
+class Connection(H11Protocol):
+    """A connection as uvicorn has it, which a stranger cannot keep.
+
+    Without this, half a request would hold a file handle for ever, and a thousand of them all there
+    are. Uvicorn limits the time between two requests, and the number of connections of all together.
+    """
+
+    since = 0.0
+
+    @property
+    def is_invited(self) -> bool:
+        """Whether the last request has shown the token; ``Guard`` says so."""
+        return self.scope is not None and INVITED in self.scope
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin; where there are too many strangers, the one that came first must go."""
+        super().connection_made(transport)
+        self.since = self.loop.time()
+        self.loop.call_later(SECONDS, self.close_if_strange)
+        known = [each for each in self.connections if isinstance(each, Connection)]
+        strangers = [each for each in known if not each.is_invited]
+        if len(strangers) > STRANGERS:
+            min(strangers, key=lambda each: each.since).transport.abort()
+
+    def close_if_strange(self) -> None:
+        """Close it if no request has shown the token so far."""
+        if not self.is_invited:
+            self.transport.abort()
