@@ -55,6 +55,10 @@ class Doubt(Protocol):
         """What follows from it."""
 
     @property
+    def remedy(self) -> str:
+        """What to do, in a sentence."""
+
+    @property
     def contradicts(self) -> str:
         """The assumption, beginning with "that"."""
 
@@ -336,7 +340,7 @@ def final(
         badge = f"In doubt: {', '.join(each.badge for each in doubts)}"
         short = (
             f"In doubt: {answer.words} ({answer.effort}), but the results contradict "
-            f"{contradicted(doubts)}.\n{doubts[0].words} {doubts[0].meaning}"
+            f"{contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
         )
         return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
     if not claim.proven:
@@ -412,7 +416,7 @@ def not_yet(
     if doubts:
         short = (
             f"{first} The results contradict {contradicted(doubts)}.\n"
-            f"{doubts[0].words} {doubts[0].meaning}"
+            f"{doubts[0].words} {doubts[0].remedy}"
         )
     return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts, short)
 

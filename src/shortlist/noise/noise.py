@@ -241,16 +241,16 @@ class Noise(ABC):
         each = np.asarray(chdtrc(spread.counts[again] - 1, spread.squares[again] / sigma**2))
         p = float(chdtrc(degrees, squares / sigma**2))
         p_worst = min(float(each.min()) * len(each), 1.0)
+        way = f"study.continued({self.larger(spread)[0]}) goes on with all results."
         too_small = (
             "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-            f"stops too early. study.continued({self.larger(spread)[0]}) goes on with all results. "
-            f"The p-value is for normal noise. {ADAPTIVE}"
+            f"stops too early. {way} The p-value is for normal noise. {ADAPTIVE}"
         )
         if p < ALPHA:
             words += f": σ is too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
             if spread.deviation > OTHER_UNITS * sigma:
                 words += " Is it in the units of the results?"
-            return "warning", words, too_small
+            return "warning", words, too_small, "", way
         if p_worst < ALPHA:
             arm = int(spread.arms[again][np.argmin(each)])
             squares_each = (spread.squares * spread.noise)[again] / (spread.counts[again] - 1)
@@ -259,7 +259,7 @@ class Noise(ABC):
                 f"; but those of arm {names[arm]!r} have {own:.3g} ({p_value(p_worst, 1)}, "
                 f"as the worst of {len(each)} arms)."
             )
-            return "warning", words, f"σ must hold for every arm. {too_small}"
+            return "warning", words, f"σ must hold for every arm. {too_small}", "", way
         if unequal := self.unequal(spread, names):
             return unequal
         if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:

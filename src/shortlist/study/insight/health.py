@@ -109,7 +109,8 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        return [Finding("outliers", "warning", words, _mistyped(trials[k]))]
+        way = f"If it was mistyped, {_correction(trials[k])} corrects it."
+        return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
         return []
@@ -142,8 +143,12 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
     return np.where(others > 0, apart, -1.0)
 
 
+def _correction(trial: Trial) -> str:
+    return f"study.correct({trial.number}, value, reason=…)"
+
+
 def _mistyped(trial: Trial) -> str:
-    way = f"study.correct({trial.number}, value, reason=…)"
+    way = _correction(trial)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -173,7 +178,9 @@ def _norm(study: View, results: Spread) -> Found:
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"Start a new study with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
+        f"study.continued(threshold='self_normalized') goes on with all results, and needs no S. {ADAPTIVE}",
+        "",
+        "study.continued(threshold='self_normalized') goes on with all results, and needs no S.",
     )
 
 
@@ -252,6 +259,8 @@ def _fit(study: View, results: Spread) -> Found:
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         f"The guarantee assumes that the means are linear, so it does not hold. {remedy(study)} "
         + ADAPTIVE,
+        "",
+        remedy(study),
     )
 
 
@@ -311,7 +320,8 @@ def _curvature(study: View, results: Spread) -> Found:
         "results. Or begin a new study with trust='guide', or with squares and products among the "
         f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
     )
-    return "warning", words, meaning, file_words
+    way = "study.verify() goes on, and tests the list by each arm's own results."
+    return "warning", words, meaning, file_words, way
 
 
 def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
@@ -337,7 +347,8 @@ def _fit_rejected(study: View) -> Found:
         words = "A linear model with this σ does not explain the results, but no σ so small would."
         return "untested", words, "Whether the means are linear cannot be judged before σ is right."
     words = departure(study)
-    return "warning", words[0].upper() + words[1:], f"{not_held(study)} {remedy(study)}"
+    way = remedy(study)
+    return "warning", words[0].upper() + words[1:], f"{not_held(study)} {way}", "", way
 
 
 def _fit_within(study: View, results: Spread, c: float) -> Found:
