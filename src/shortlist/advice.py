@@ -39,6 +39,15 @@ COMMANDS = {
         "`shortlist continue {study} --without-features --sigma estimate`"
     ),
     r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
+    r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\)": (
+        "`shortlist continue {study} --sigma bounded --reward-range {low} {high}`"
+    ),
+    r"study\.continued\(epsilon=(?P<value>[-+.\w]+|…)\)": (
+        "`shortlist continue {study} --epsilon {value}`"
+    ),
+    r"study\.continued\(threshold='self_normalized'\)": (
+        '`shortlist new NEW.toml --from {source}`, with threshold = "self_normalized" and no S in it,'
+    ),
     r"study\.continued\(sigma=(?P<sigma>'[\w ]+'|[-+.\w]+)\)": (
         "`shortlist continue {study} --sigma {sigma}`"
     ),

@@ -32,6 +32,7 @@ ShortlistError
 UserWarning
 ├── UnhealthyFeatures
 ├── ArmSetAside
+├── LikelyTie
 └── GuaranteeInDoubt
     └── LinearityRejected    (also a ShortlistError)
 ```
@@ -67,6 +68,10 @@ class UnhealthyFeatures(UserWarning):
 
 class ArmSetAside(UserWarning):
     """An arm failed three times in a row and is not asked for until a result of it is told."""
+
+
+class LikelyTie(UserWarning):
+    """Two arms that may be too alike to be told apart: the study may go on very long."""
 
 
 class GuaranteeInDoubt(UserWarning):

@@ -62,7 +62,7 @@ def test_a_screen_too_long_to_simulate_is_cut_off_and_says_so(
     write(pilot="pilot.csv", algorithm="m-LinGapE")
     linear_pilot("C09", "C10", "C14", "C18")
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert "more than 50 evaluations: 20 of 20 simulated screens were cut off at 50" in said
+    assert "more than 50 evaluations: 20 of the 20 were cut off at 50" in said
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
-    from shortlist.simulation.outlook import Forecast, Outlook
+    from shortlist.simulation.outlook import Outlook
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
@@ -282,21 +282,4 @@ def _outlook_entries(
         )
     if outlook.forecast is not None:
         least = 0.0 if problem.epsilon else outlook.lower_bound or 0.0
-        yield "forecast", _forecast_words(outlook.forecast, least)
-
-
-def _forecast_words(forecast: Forecast, least: float) -> str:
-    """The forecast in words; where simulated screens were cut off, no less than the lower bound."""
-    cut = ""
-    if forecast.unfinished:
-        cut = (
-            f"{forecast.unfinished} of {count(forecast.runs, 'simulated screen')} were cut off at "
-            f"{forecast.most:,} evaluations, to save time."
-        )
-    if 2 * forecast.unfinished >= forecast.runs:
-        return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
-    spread = f"{forecast.low:,.0f} to {forecast.high:,.0f} in " if forecast.runs > 1 else "in "
-    return (
-        f"about {forecast.median:,.0f} evaluations ({spread}"
-        f"{count(forecast.runs, 'simulated screen')}, one evaluation at a time). {cut}".rstrip()
-    )
+        yield "forecast", outlook.forecast.words(least)

@@ -235,6 +235,10 @@ def continue_study(
     sigma: Annotated[
         Any, different(parser=number_or_word, metavar="σ", help='A number, or "estimate".')
     ] = None,
+    reward_range: Annotated[
+        tuple[float, float] | None,
+        different(metavar="LOW HIGH", help="Where all results lie, with --sigma bounded."),
+    ] = None,
     delta: Annotated[
         float | None, different(parser=decimal, metavar="δ", help="The risk of a wrong answer.")
     ] = None,
@@ -252,7 +256,14 @@ def continue_study(
     as_json: JsonOption = False,
 ) -> None:
     """Continue as a new study with all results, and with some settings changed."""
-    plain = {"m": m, "sigma": sigma, "delta": delta, "epsilon": epsilon, "budget": budget}
+    plain = {
+        "reward_range": reward_range,
+        "m": m,
+        "sigma": sigma,
+        "delta": delta,
+        "epsilon": epsilon,
+        "budget": budget,
+    }
     changes: dict[str, Any] = {key: value for key, value in plain.items() if value is not None}
     if without_features:
         changes["features"] = None

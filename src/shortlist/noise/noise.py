@@ -18,6 +18,7 @@ from shortlist.printable import count
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 UPPER = 0.9  # confidence that a σ advised is large enough
 ENOUGH = 10  # degrees of freedom, for a number to be advised
+LARGE = 0.9  # of σ: results that clearly spread less say what σ costs
 OTHER_UNITS = 10.0  # times σ: noise that is so much larger is likely to be in other units
 
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
@@ -262,15 +263,13 @@ class Noise(ABC):
             return "warning", words, f"σ must hold for every arm. {too_small}", "", way
         if unequal := self.unequal(spread, names):
             return unequal
-        if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
-            share = (spread.deviation / sigma) ** 2
+        if chdtr(degrees, squares / (LARGE * sigma) ** 2) < ALPHA:
+            times = (sigma / spread.deviation) ** 2 if spread.deviation > 0.0 else math.inf
             return (
                 "note",
-                words + ": less than half of it.",
-                f"The guarantee holds, but at a cost: evaluations grow with σ², and "
-                f"{self.smaller(spread)} would need about {share:.2g} times as many. Mind that σ "
-                "bounds tails and not only the spread: for bounded results half the range is safe, "
-                "less is not.",
+                f"{words}: about {times:.2g} times the evaluations that {self.smaller(spread)} takes.",
+                "The guarantee holds: evaluations grow with σ². Mind that σ bounds tails and not "
+                "only the spread: for bounded results half the range is safe, less is not.",
             )
         words += f" ({p_value(p)} under the claimed σ)."
         if p < HINT:

@@ -58,6 +58,7 @@ from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
+from shortlist.study.insight.watch import Watch
 from shortlist.study.ledger import Source, checked_key
 from shortlist.study.log import IfTold, Log, Told, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
@@ -435,7 +436,7 @@ class Study(View):
         words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
         source = Source(other.mark, ending(other) + words)
         told = self._log.carry(other.trials, other.taken, source, self.mark)
-        self._warn()
+        self._speak()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
         if equal := self._with_equal_seeds(other):
@@ -471,13 +472,13 @@ class Study(View):
 
     def _begin(self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage) -> None:
         self.seed = checked_seed(definition.choices["seed"])
-        self._warned = False
+        self._watch = Watch()
         self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)
         if storage.where is not None:
             self._log.refresh()
             words = "the study %r in %s has %d results"
             LOGGER.info(words, self.name, storage.where, len(self._log.ledger.taken))
-            self._warn()
+            self._speak()
 
     # What it answers
 
@@ -670,8 +671,7 @@ class Study(View):
         cell = Cell(self.problem.index(arm), self.problem.blocks.index(block))  # type: ignore[arg-type]
         unasked = [(cell, result, checked_key(key))]
         [added], _ = self._log.tell(unasked=unasked, if_told=if_told)
-        if self._log.is_rejected and not self._warned:
-            self._warn()
+        self._speak()
         return added
 
     def tell_unasked(self, results: Iterable[Sequence[Any]]) -> list[Trial]:
@@ -720,8 +720,7 @@ class Study(View):
             for trial, v in results
         ]
         told = self._log.tell(checked, if_told=if_told)
-        if self._log.is_rejected and not self._warned:
-            self._warn()
+        self._speak()
         return told.trials
 
     def tell_once(
@@ -758,14 +757,15 @@ class Study(View):
             for row in starmap(Unasked, unasked)
         ]
         told = self._log.tell(given, others, if_told="same")
-        self._warn()
+        self._speak()
         return told
 
-    def _warn(self) -> None:
-        """Say once, as soon as it is known, that the results contradict linear means."""
-        if self._log.is_rejected and not self._warned:
-            self._warned = True
-            warn_caller(LinearityRejected(advice(self)))
+    def _speak(self, *, final: bool = False) -> None:
+        """Say what is new: what contradicts the guarantee, or that two arms look alike."""
+        due = self._watch.is_due(len(self._log.ledger.taken))
+        if due or final or self._log.is_rejected:
+            for warning in self._watch.news(self, final=final):
+                warn_caller(warning)
 
     def correct(
         self, trial: Trial | int, value: float, *, reason: str, arm: int | str | None = None
@@ -805,7 +805,7 @@ class Study(View):
         right = checked_value(value, self.bound)
         row = None if arm is None else self.problem.index(arm)
         corrected = self._log.correct(trial, right, storable(reason), row)
-        self._warn()
+        self._speak()
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -858,7 +858,7 @@ class Study(View):
     def refresh(self) -> None:
         """Read what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._log.refresh()
-        self._warn()
+        self._speak()
 
     def close(self) -> None:
         """Close the connection to the storage; the study opens it again when it is used."""
@@ -992,13 +992,12 @@ class Study(View):
 
         def ended(trial: Trial) -> None:
             self._warn_if_set_aside(trial)
+            self._speak()
             for callback in called:
                 callback(self, trial)
 
         run.evaluate(self, self.refresh, ended, progress=progress)
-        self._warn()
-        for finding in doubts(self) if self.done else []:
-            warn_caller(GuaranteeInDoubt(str(finding)))
+        self._speak(final=self.done)
         return self.shortlist
 
 

@@ -229,7 +229,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms()))
+@pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms(all=True)))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.5)
     tell(study, max(len(study.bound.engine.setup.initial), 12))

@@ -28,6 +28,7 @@ from shortlist.study.insight.linearity_words import (
     remedy,
     spread,
 )
+from shortlist.study.insight.noise_cause import NoiseCause, likely_cause
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -58,15 +59,23 @@ def examine(study: View) -> list[Finding]:
         features = without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
+    return [*features, *examine_results(study)]
+
+
+def examine_results(study: View) -> list[Finding]:
+    """What the results say about the noise and the model so far."""
     results = spread(study)
     noise = Finding("noise", *study.bound.noise.finding(results, study.problem.names))
     if study.bound.noise.awaits_estimate:
-        return [*features, noise]
+        return [noise]
+    cause = likely_cause(study) if noise.level == "warning" else NoiseCause()
+    noise = cause.said_with(noise)
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     found = [size, noise, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
-    return [*features, *found, *_outlying(study)]
+    # A result that is far off needs no reason of its own where the noise has one.
+    return found if cause.words else [*found, *_outlying(study)]
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -399,3 +408,8 @@ def doubts(study: View) -> list[Finding]:
     # Arms that are nearly alike may cost evaluations, and never the guarantee.
     found = examine(study)
     return [each for each in found if each.level == "warning" and each.name != "alike"]
+
+
+def doubts_by_results(study: View) -> list[Finding]:
+    """Those of them that come from the results: the features are examined when a study begins."""
+    return [each for each in examine_results(study) if each.level == "warning"]

@@ -44,15 +44,16 @@ class Tie:
         The one held to be among the best, and its challenger.
     means : tuple of float
         As they are estimated.
-    epsilon : float
-        With this slack the study would have stopped when it last looked.
+    epsilon : float or None
+        With this slack the study would have stopped when it last looked; None if that is more than
+        all means seen differ by.
     if_smaller : str
         What that slack would have done; at the end of a plan another ε would have made other plans.
     """
 
     names: tuple[Label, Label]
     means: tuple[float, float]
-    epsilon: float
+    epsilon: float | None
     if_smaller: str
 
     def __str__(self) -> str:
@@ -61,7 +62,22 @@ class Tie:
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
-        return f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
+        return alike if self.epsilon is None else f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
+
+    @property
+    def short(self) -> str:
+        """The same for a line that may be cut."""
+        one, other = (on_one_line(name) for name in self.names)
+        enough = "" if self.epsilon is None else f", ε = {self.epsilon:g}?"
+        return f"{one} ≈ {other}{enough}"
+
+    @property
+    def advice(self) -> str:
+        """The same with what to do."""
+        wider = "study.continued(epsilon=…), with the difference that you do not care about,"
+        if self.epsilon is not None:
+            wider = f"study.continued(epsilon={self.epsilon:g}), if you do not care about less,"
+        return f"{self}. It may take very long: {wider} goes on with all results."
 
 
 @dataclass(frozen=True)
@@ -106,11 +122,11 @@ class Projection:
         """
         if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
             return ""
-        also = "" if self.tie is None else f" · {self.tie}"
+        also = "" if self.tie is None else f"{self.tie.short} · "
         if self.evaluations is None:
-            return f"at least {two_digits(self.low)} left{also}"
+            return f"{also}at least {two_digits(self.low)} left"
         most = BEYOND if self.high is None else two_digits(self.high)
-        return f"about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most}){also}"
+        return f"{also}about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most})"
 
 
 def remaining(study: View) -> Projection:
@@ -218,10 +234,11 @@ def _tie(study: View, high: int | None) -> Tie | None:
         return None
     names, means = study.problem.names, study.model.table()["mean"]
     one, other = decision.b, decision.c
+    epsilon = _rounded_up(statistic)
     return Tie(
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
-        _rounded_up(statistic),
+        epsilon if epsilon < float(means.max() - means.min()) else None,
         study.bound.engine.setup.pace.if_smaller,
     )
 

@@ -1,0 +1,69 @@
+"""What is said by itself while a study goes on: each new finding once, and two arms that look alike.
+
+It is looked for whenever the results have grown by half, so that it costs little.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
+from shortlist.study.insight.health import doubts_by_results
+from shortlist.study.insight.linearity_words import advice
+from shortlist.study.insight.remaining import Tie, remaining
+from shortlist.study.view import View
+
+FIRST, GROWTH = 20, 1.5  # results at the first look, and by how much they grow from one to the next
+# Results, and results of an arm on average, before two arms are called alike: every study begins
+# with arms that cannot be told apart.
+TIED, TIED_EACH = 200, 5
+FAR = 3  # times the results so far: what a study needs at least, if a tie is to be spoken of
+
+
+class Watch:
+    """Which findings were said, and when to look for new ones."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._next = FIRST
+
+    def is_due(self, results: int) -> bool:
+        """Whether it is time for another look."""
+        return results >= self._next
+
+    def news(self, study: View, *, final: bool = False) -> list[Warning]:
+        """What was found since the last look, each finding once; a final look is always made."""
+        found: list[Warning] = []
+        if study.audit.rejection is not None:
+            return [LinearityRejected(advice(study))] if self._is_new("rejection") else []
+        results = len(study.taken)
+        if not (final or self.is_due(results)):
+            return found
+        self._next = math.ceil(GROWTH * max(results, FIRST))
+        for finding in doubts_by_results(study):
+            if self._is_new(finding.name):
+                found.append(GuaranteeInDoubt(f"{finding.words} {finding.remedy}"))
+        tie = None if study.done else likely_tie(study)
+        if tie is not None and self._is_new("tie"):
+            found.append(LikelyTie(tie.advice))
+        return found
+
+    def _is_new(self, name: str) -> bool:
+        """Whether this was not said before; from now on it was."""
+        new = name not in self._said
+        self._said.add(name)
+        return new
+
+
+def likely_tie(study: View) -> Tie | None:
+    """Two arms that will take very long to be told apart, if even a lucky study will."""
+    results = study.evaluations
+    if results < max(TIED, TIED_EACH * study.problem.arms) or not study.aim.certifies:
+        return None
+    try:
+        found = remaining(study)
+    except np.linalg.LinAlgError:  # what is said by the way must not end a run
+        return None
+    return found.tie if found.low >= FAR * results else None
