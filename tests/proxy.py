@@ -28,6 +28,8 @@ class Proxy:
         self._lock = threading.Lock()
         self._cut: tuple[Side, int] | None = None
         self.away = False  # whether new lines are refused too
+        self._flows = threading.Event()
+        self._flows.set()
         self.seen: dict[Side, int] = {"client": 0, "server": 0}
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -44,6 +46,10 @@ class Proxy:
         with self._lock:
             self._cut, self._for_good, self.away = cut, for_good, False
             self.seen = {"client": 0, "server": 0}
+
+    def stall(self, stalled: bool = True) -> None:
+        """Take what is sent, on new lines too, and pass nothing on; or go on."""
+        (self._flows.clear if stalled else self._flows.set)()
 
     def close(self) -> None:
         """Cut every line and take no more."""
@@ -74,6 +80,7 @@ class Proxy:
     def _pass_on(self, side: Side, source: socket.socket, sink: socket.socket) -> None:
         with suppress(OSError):
             for message in _messages(source, first_is_untyped=side == "client"):
+                self._flows.wait()
                 with self._lock:
                     here = (side, self.seen[side])
                     self.seen[side] += 1

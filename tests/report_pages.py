@@ -121,8 +121,8 @@ def page_of(kind: str) -> str:
 def undrawn() -> Iterator[None]:
     """Pages with empty pictures: nearly all of a page's time goes into drawing them."""
 
-    def empty(draw: object, label: str) -> Markup:
-        return Markup(f'<img src="data:image/svg+xml," alt="{escape(label)}">')
+    def empty(draw: object, label: str) -> tuple[Markup, str]:
+        return Markup(f'<img src="data:image/svg+xml," alt="{escape(label)}">'), ""
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pictures, "picture", empty)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from drawn_studies import ONCE, name_of, study, tell_some, texts
-from shortlist import plot
+from shortlist import Study, plot
 from shortlist.plot.interval_rows import _dots_alone
 from shortlist.study.insight.history import last_look
 
@@ -103,3 +103,28 @@ def test_a_difference_without_an_interval_is_explained() -> None:
 
     assert words(0.4) == ""
     assert "do not bound this difference" in words(float("inf"))
+
+
+def test_one_bad_arm_does_not_squeeze_the_others() -> None:
+    means = [1.0, 0.9, 0.5, 0.4, 0.3, -60.0]
+    s = Study(arms=[f"arm {k}" for k in range(6)], m=2, sigma=0.2, algorithm="LUCB", seed=0)
+    s.run(lambda trial: means[trial.arm], progress=False)
+    (ax,) = plot.intervals(s).axes
+    left, right = ax.get_xlim()
+    table = s.table()
+    assert -1.0 < left < table["lower"][:5].min()
+    assert table["upper"].max() < right < 3.0
+    [arrow] = [line for line in ax.lines if line.get_marker() == "<"]
+    assert (arrow.get_xdata(), arrow.get_ydata()) == ([left], [1])
+    assert "An arrow: the interval goes on beyond the frame" in texts(ax.figure)
+
+
+@pytest.mark.parametrize("name", ["intervals", "shrinking", "stopping", "pulls", "plane"])
+def test_a_caption_can_be_left_out(name: str) -> None:
+    s = tell_some(study("LinGIFA", m=3), 110)
+    explained, plain = (getattr(plot, name)(s, caption=caption) for caption in (True, False))
+    assert len(explained.get_supxlabel()) > 60
+    assert plain.get_supxlabel() == ""
+    labels = [[ax.get_xlabel() for ax in figure.axes] for figure in (explained, plain)]
+    assert labels[0] == labels[1]
+    assert plain.get_suptitle() == explained.get_suptitle()

@@ -33,6 +33,6 @@ def test_what_takes_long_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> No
     counted(analysis, "remaining")
     study = played()
     study.tell(arm=0, value=0.0)
-    monkeypatch.setattr(pictures, "picture", lambda draw, label: pyplot.close(draw()))
+    monkeypatch.setattr(pictures, "picture", lambda draw, label: (pyplot.close(draw()), ""))
     report.html(study)
     assert calls == {"history": 1, "examine": 1, "remaining": 1}

@@ -20,14 +20,19 @@ def test_names_in_a_picture_are_words_and_nothing_else() -> None:
     def draw() -> Any:
         figure, ax = pyplot.subplots()
         ax.set_title(title, parse_math=False)
+        figure.suptitle("what the page says already")
+        figure.supxlabel("How to read it,\nin two lines.")
         return figure
 
     before = pyplot.get_fignums()
-    page = Page(pictures.picture(draw, label='"quoted" <b>'))
+    image, explained = pictures.picture(draw, label='"quoted" <b>')
+    page = Page(image)
+    assert explained == "How to read it, in two lines."
     assert page.shape == [("img", ("src", "alt"))]
     assert page.all("img")[0]["alt"] == '"quoted" <b>'
     [root] = drawings(page)
     assert displayable(title) in ["".join(text.itertext()) for text in root.findall(".//{*}text")]
+    assert "what the page says" not in "".join(root.itertext())
     assert {node.tag.rpartition("}")[2] for node in root.iter()}.isdisjoint({"script", "img", "b"})
     assert pyplot.get_fignums() == before
 

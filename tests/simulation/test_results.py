@@ -25,7 +25,7 @@ def results() -> object:
 def test_frame_has_one_row_a_run(results: shortlist.simulation.results.Results) -> None:  # type: ignore[name-defined]
     frame = results.frame
     assert list(frame.columns) == [
-        "algorithm", "run", "seed", "samples", "stopped", "correct", "recommendation", "pulls",
+        "instance", "algorithm", "run", "seed", "samples", "stopped", "correct", "recommendation", "pulls",
         "threshold", "proven",
     ]  # fmt: skip
     assert len(frame) == 120
@@ -130,3 +130,16 @@ def test_the_eighth_box_differs_from_the_first(
     figure = shortlist.plot.samples(replace(results, frame=frame))
     boxes = [(patch.get_facecolor(), patch.get_hatch()) for patch in figure.axes[0].patches]
     assert len(set(boxes)) == 8
+
+
+def test_several_instances_have_a_panel_each_and_captions_can_be_left_out() -> None:
+    instances = [shortlist.instances.classic(K=4, m=2, omega=omega) for omega in (1.0, 0.6)]
+    results = shortlist.compare(["LUCB", "LinGIFA"], instances, runs=4, progress=False)
+    axes = shortlist.plot.samples(results, caption=False).axes
+    for ax, one in zip(axes, results.each, strict=True):
+        assert one.instance.label in ax.get_title()
+        assert ax.get_xlabel() == "evaluations until the stop"
+        dots = [line.get_xdata() for line in ax.lines if line.get_marker() == "."]
+        assert np.concatenate(dots).tolist() == one.frame["samples"].tolist()
+    with pytest.raises(shortlist.errors.InvalidSetting, match="give as many axes, got 1"):
+        shortlist.plot.samples(results, ax=axes[0])

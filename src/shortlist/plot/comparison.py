@@ -17,6 +17,7 @@ from shortlist.plot.figure import (
     box,
     label_rows,
     mark_published,
+    stack,
     two_and_five,
     whole,
 )
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 LOG_FROM = 20.0  # a spread of the whiskers above this is drawn on a logarithmic axis
 CYCLES = ("", "....", "xxxx", "oo")  # hatches: the eighth box has the first's colour and dots
+AXIS = "evaluations until the stop"
 LABEL_WIDTH = 24  # characters of a label before it is broken
 
 
@@ -41,14 +43,17 @@ def samples(
     from_zero: bool = True,
     title: str | None = None,
     lower_bound: bool = True,
+    caption: bool = True,
 ) -> Figure:
     """Evaluations needed, as the paper draws them: one box per algorithm, single runs as dots.
+
+    Of results on several instances, each has a panel.
 
     Parameters
     ----------
     results : Results
         From ``shortlist.compare``.
-    ax : matplotlib Axes, optional
+    ax : matplotlib Axes, or one for each instance, optional
         Where to draw; by default a new figure.
     published : mapping, optional
         From an algorithm's name to the mean that was published for it.
@@ -64,52 +69,75 @@ def samples(
     lower_bound : bool
         Whether to draw a line at the least mean that any δ-correct algorithm needs, where it is
         known. With 10⁴ arms it takes about ten seconds to compute, the first time.
+    caption : bool
+        Whether boxes and lines are explained below the axis.
     """
-    frame = results.frame
-    everyone = list(dict.fromkeys(frame["algorithm"]))
+    everyone = list(dict.fromkeys(results.frame["algorithm"]))
     family = {name: (variants or {}).get(name, name) for name in everyone}
     families = list(dict.fromkeys(family.values()))
     names = [name for name in everyone if only is None or name in only]
     if not names:
         raise InvalidSetting(f"none of {list(only or ())} was run: {', '.join(everyone)} were.")
-    groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in names]
-    figure, ax = axes_for(ax, len(names))
-    places = np.arange(len(names), 0, -1)
-    jitter = np.random.default_rng(0)
-    for name, place, values in zip(names, places.tolist(), groups, strict=True):
-        heights = place + jitter.uniform(-0.28, 0.28, len(values))
-        style = {"color": "0.6", "markersize": 3, "alpha": 0.4, "zorder": 1}
-        ax.plot(values, heights, ".", rasterized=True, **style)  # or 500 dots a row are a heavy SVG
+    panels = (
+        stack([len(names)] * len(results.each))[1] if ax is None else list(np.atleast_1d(ax).flat)
+    )
+    if len(panels) != len(results.each):
+        raise InvalidSetting(
+            f"these are results on {len(results.each)} instances, each with a panel: give as many "
+            f"axes, got {len(panels)}."
+        )
+    shades = {}
+    for name in names:
         cycle, k = divmod(families.index(family[name]), len(COLOURS))
         hatch = "////" if family[name] != name else CYCLES[cycle % len(CYCLES)]
-        box(ax, values, place, COLOURS[k], hatch=hatch)
-    marks = mark_published(ax, names, places, published or {})
+        shades[name] = COLOURS[k], hatch
     heuristic = results.heuristic
-    labels = [f"{name} (heuristic)" if name in heuristic else name for name in names]
-    pairs = zip(labels, names, strict=True)
-    label_rows(
-        ax, [_broken(label, family[name], family[name] != name) for label, name in pairs], places
-    )
-    bound = results.lower_bound if lower_bound else math.nan
-    if math.isfinite(bound):
-        ax.axvline(bound, color="black", linestyle="--", linewidth=1, zorder=1)
-    whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]
-    _scale(ax, np.min(whiskers), np.max(whiskers), from_zero)
-    legend = "box: quartiles; whiskers: 5 %, 95 %; ◆ mean" + ("; ▼ published mean" if marks else "")
-    if math.isfinite(bound):
-        legend += f";\ndashed: lower bound for any δ-correct algorithm, {bound:,.0f}"
-    if heuristic.intersection(names):
-        legend += ";\nheuristic: no theorem covers the answers"
-    ax.set_xlabel(f"evaluations until the stop\n({legend})")
-    runs = sorted({len(values) for values in groups})
-    each = f"{runs[0]} runs each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs each"
-    label = results.instance.label if title is None else title
-    ax.set_title(f"{label}, δ = {results.delta:g}, {each}", fontsize=10)
+    labels = [
+        _broken(f"{name} (heuristic)" if name in heuristic else name, family[name])
+        for name in names
+    ]
+    for panel, one in zip(panels, results.each, strict=True):
+        groups = _boxes(panel, one, shades)
+        places = np.arange(len(names), 0, -1)
+        marks = mark_published(panel, names, places, published or {})
+        label_rows(panel, labels, places)
+        bound = one.lower_bound if lower_bound else math.nan
+        if math.isfinite(bound):
+            panel.axvline(bound, color="black", linestyle="--", linewidth=1, zorder=1)
+        whiskers = [np.quantile(values, [0.05, 0.95]) for values in groups]
+        _scale(panel, np.min(whiskers), np.max(whiskers), from_zero)
+        legend = "box: quartiles; whiskers: 5 %, 95 %; ◆ mean"
+        legend += "; ▼ published mean" if marks else ""
+        if math.isfinite(bound):
+            legend += f";\ndashed: lower bound for any δ-correct algorithm, {bound:,.0f}"
+        if heuristic.intersection(names):
+            legend += ";\nheuristic: no theorem covers the answers"
+        panel.set_xlabel(f"{AXIS}\n({legend})" if caption else AXIS)
+        runs = sorted({len(values) for values in groups})
+        each = f"{runs[0]} runs each" if len(runs) == 1 else f"{runs[0]} to {runs[-1]} runs each"
+        label = one.instance.label if title is None else title
+        slack = f", ε = {results.epsilon:g}" if results.epsilon else ""
+        panel.set_title(f"{label}, δ = {results.delta:g}{slack}, {each}", fontsize=10)
+    figure: Figure = panels[0].figure
     return figure
 
 
-def _broken(name: str, family: str, is_variant: bool) -> str:
+def _boxes(ax: Any, results: Results, shades: Mapping[str, tuple[str, str]]) -> list[np.ndarray]:
+    """Draw a box for every algorithm, and its runs as dots; returns their evaluations."""
+    frame, jitter = results.frame, np.random.default_rng(0)
+    groups = [frame.loc[frame["algorithm"] == name, "samples"].to_numpy() for name in shades]
+    for above, (values, (colour, hatch)) in enumerate(zip(groups, shades.values(), strict=True)):
+        place = len(shades) - above
+        heights = place + jitter.uniform(-0.28, 0.28, len(values))
+        style = {"color": "0.6", "markersize": 3, "alpha": 0.4, "zorder": 1}
+        ax.plot(values, heights, ".", rasterized=True, **style)  # or 500 dots a row are a heavy SVG
+        box(ax, values, place, colour, hatch=hatch)
+    return groups
+
+
+def _broken(name: str, family: str) -> str:
     """A long label on two lines, a variant's own words on a line of their own."""
+    is_variant = name.removesuffix(" (heuristic)") != family
     own = name.removeprefix(family).lstrip(", ")
     parts = [family, own] if is_variant and name.startswith(family) else [name]
     lines = []
@@ -153,6 +181,7 @@ def shares(
     title: str = "",
     limit: tuple[str, float] | None = None,
     ax: Any = None,
+    caption: bool = True,
 ) -> Figure:
     """Shares with their intervals, one below the other.
 
@@ -166,6 +195,8 @@ def shares(
         A bound to be drawn as a line, with its name.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    caption : bool
+        Whether marks and lines are explained below the axis.
     """
     if not rows:
         raise InvalidSetting("there are no shares to draw: give at least one row.")
@@ -184,6 +215,6 @@ def shares(
         legend += f"; dashed: {limit[0]} = {limit[1]:g}"
         widest = max(widest, limit[1])
     ax.set_xlim(-0.02 * widest, 1.04 * widest)
-    ax.set_xlabel(f"{xlabel}\n({legend})")
+    ax.set_xlabel(f"{xlabel}\n({legend})" if caption else xlabel)
     ax.set_title(title, fontsize=10)
     return figure

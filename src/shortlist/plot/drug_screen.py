@@ -30,6 +30,7 @@ def rewards(
     shortlist: Collection[str] = (),
     title: str = "",
     ax: Any = None,
+    caption: bool = True,
 ) -> Figure:
     """Rewards of a drug screen, as the paper draws them: one box per drug, the best mean on top.
 
@@ -47,6 +48,8 @@ def rewards(
         Above the picture.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    caption : bool
+        Whether the picture is explained below the axis.
     """
     values = {str(drug): np.asarray(each, float).ravel() for drug, each in rewards.items()}
     drugs = sorted(values, key=lambda drug: -values[drug].mean())
@@ -77,6 +80,7 @@ def rewards(
     if handles:
         ax.legend(handles=handles, loc="lower right", fontsize=8, framealpha=0.9)
     star = "; ★ on the shortlist" if shortlist else ""
-    ax.set_xlabel(f"reward\n(box: quartiles; whiskers: 5 %, 95 %; ◆ mean{star})")
+    legend = f"box: quartiles; whiskers: 5 %, 95 %; ◆ mean{star}"
+    ax.set_xlabel(f"reward\n({legend})" if caption else "reward")
     ax.set_title(title, fontsize=10)
     return figure

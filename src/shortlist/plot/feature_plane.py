@@ -43,7 +43,9 @@ SIDES = (
 )
 
 
-def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
+def plane(
+    study: Study, *, history: History | None = None, ax: Any = None, caption: bool = True
+) -> Figure:
     """The arms in the plane of the first two principal components of their features.
 
     They are coloured by their means; the shortlist is ringed, and the boundary pair b and c marked
@@ -57,6 +59,8 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
         The history of the study, if available.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -85,7 +89,8 @@ def plane(study: Study, *, history: History | None = None, ax: Any = None) -> Fi
     words += "A name that would cover another, or a point, is left out. "
     _axes(panel, shares)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
-    figure = write_around(ax, [panel], headline(study, study.evaluations), [(first, words)])
+    title = headline(study, study.evaluations)
+    figure = write_around(ax, [panel], title, [(first, words)], caption=caption)
     _names(panel, places, study.problem, look)
     return figure
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import math
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -27,6 +27,7 @@ EMPTY: dict[str, dict[str, str | None]] = {
     ".svg": {"Date": None, "Creator": None},
 }
 DPI = 150
+STRETCHED = 3.0  # times: an axis this much longer for a few intervals is cut
 LETTERS = 12.5  # of a title or a caption, to an inch; most texts have 15, some have wide letters
 
 
@@ -171,20 +172,25 @@ def write_around(
     captions: Sequence[tuple[str, str]],
     *,
     side: Literal["left", "right"] = "left",
+    caption: bool = True,
 ) -> Figure:
     """Write a title above the panels, and below them what each axis shows and how to read it.
 
     In a figure of its own (``ax`` is None) title and captions are as wide as the figure. On the axes
     of a user they begin at the left end of the panel, or end at its right end: names of arms stand
-    on the other ``side``, and leave less room for the panel than for the words.
+    on the other ``side``, and leave less room for the panel than for the words. Without a
+    ``caption`` only the names of the axes are below the panels.
     """
+    if not caption:
+        captions = [(axis, "") for axis, _ in captions]
     figure: Figure = panels[0].figure
     # No mathematics: the name of an arm may hold a dollar sign.
     above, below = ({"fontsize": size, "parse_math": False} for size in (10, 9))
     if ax is None:
-        words = "\n".join(sentences for _, sentences in captions)
+        words = "\n".join(sentences for _, sentences in captions).strip()
         figure.suptitle(_lines(title, figure.get_figwidth()), **above)
-        figure.supxlabel(_lines(words, figure.get_figwidth()), x=0.02, ha="left", **below)
+        if words:
+            figure.supxlabel(_lines(words, figure.get_figwidth()), x=0.02, ha="left", **below)
         for panel, (axis, _) in zip(panels, captions, strict=True):
             panel.set_xlabel(axis, **below)
         return figure
@@ -193,6 +199,37 @@ def write_around(
         words = _lines(f"{axis}\n{sentences}".strip(), room(panel))
         panel.set_xlabel(words, loc=side, multialignment="left", **below)
     return figure
+
+
+def frame_of(
+    low: np.ndarray, high: np.ndarray, kept: Collection[int] = ()
+) -> tuple[float, float] | None:
+    """From where to where an axis goes that shows intervals; None if none is finite.
+
+    A tenth of them, or one, may be cut off where it would squeeze all others: if without these
+    the axis is ``STRETCHED`` times shorter. Those ``kept`` are shown whole.
+
+    Examples
+    --------
+    >>> frame_of(np.array([0.0, 0.5, 0.2, -90.0]), np.array([1.0, 1.5, 1.1, -80.0]))
+    (0.0, 1.5)
+    >>> frame_of(np.array([0.0, 0.5, 0.2, -1.0]), np.array([1.0, 1.5, 1.1, 0.0]))
+    (-1.0, 1.5)
+    """
+    left = np.flatnonzero(np.isfinite(low) & np.isfinite(high))
+    if not len(left):
+        return None
+    whole_frame = frame = float(low[left].min()), float(high[left].max())
+    for _ in range(max(1, len(left) // 10)):
+        ends = {left[np.argmin(low[left])], left[np.argmax(high[left])]}.difference(kept)
+        rests = [left[left != end] for end in ends if len(left) > 2]
+        if not rests:
+            break
+        left = min(rests, key=lambda rest: float(high[rest].max() - low[rest].min()))
+        frame = float(low[left].min()), float(high[left].max())
+    if whole_frame[1] - whole_frame[0] > STRETCHED * (frame[1] - frame[0]):
+        return frame
+    return whole_frame
 
 
 def room(ax: Any) -> float:

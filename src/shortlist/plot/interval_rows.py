@@ -19,7 +19,15 @@ from shortlist.plot.arms import (
     nothing_yet,
     pair_words,
 )
-from shortlist.plot.figure import FRAME, label_rows, number, panels_for, say, write_around
+from shortlist.plot.figure import (
+    FRAME,
+    frame_of,
+    label_rows,
+    number,
+    panels_for,
+    say,
+    write_around,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,7 +41,9 @@ GAPS = ("gap", "gap_lower", "gap_upper")
 GAPS_AXIS = "difference of two means, with its interval"
 
 
-def intervals(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
+def intervals(
+    study: Study, *, history: History | None = None, ax: Any = None, caption: bool = True
+) -> Figure:
     """The intervals of the arms as the stopping rule read them when the study last looked.
 
     With individual indices the rule compares the arms' own intervals μ̂ ± Cσ√(xᵀV⁻¹x), and there is one
@@ -50,6 +60,8 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. With paired indices a single Axes gets the
         differences: it is they that stop the study.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -72,20 +84,22 @@ def intervals(study: Study, *, history: History | None = None, ax: Any = None) -
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
-        _draw(panels[0], look, arms, OWN)
+        cut = _draw(panels[0], look, arms, OWN)
         _shade(panels[0], study, look)
-        captions = [(own_axis, words)]
+        captions = [(own_axis, words + cut)]
     else:
-        _draw(panels[-1], look, arms, GAPS)
+        cut = _draw(panels[-1], look, arms, GAPS)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
         panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
-        captions = [(GAPS_AXIS, words + _dots_alone(look, arms))]
+        captions = [(GAPS_AXIS, words + _dots_alone(look, arms) + cut)]
     if not alone and len(panels) == 2:
-        _draw(panels[0], look, arms, OWN)
+        cut = _draw(panels[0], look, arms, OWN)
         panels[1].set_yticklabels([])
-        own = f"Left: These intervals do not stop the study. {study.bound.coverage}"
+        own = f"Left: These intervals do not stop the study. {study.bound.coverage} {cut}"
         captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
-    return write_around(ax, panels, headline(study, look.evaluation), captions, side="right")
+    return write_around(
+        ax, panels, headline(study, look.evaluation), captions, side="right", caption=caption
+    )
 
 
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
@@ -94,7 +108,8 @@ def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
     return panels_for(ax, size, columns=panels)[1][-panels:]
 
 
-def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> None:
+def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> str:
+    """Draw the arms; returns what the caption says of those that do not fit."""
     places = np.arange(len(arms), 0, -1)
     middle, low, high = (look.table[column].to_numpy() for column in columns)
     colours = [colour(look, arm) for arm in arms]
@@ -103,6 +118,30 @@ def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     label_rows(ax, labels_of(look, arms, ax), places, colours)
+    pair = [arms.index(arm) for arm in {look.b, look.c, look.boundary}.intersection(arms)]
+    frame = frame_of(low[arms], high[arms], pair)
+    return "" if frame is None else _cut(ax, frame, low[arms], high[arms], places, colours)
+
+
+def _cut(
+    ax: Any,
+    frame: tuple[float, float],
+    low: np.ndarray,
+    high: np.ndarray,
+    places: np.ndarray,
+    colours: list[str],
+) -> str:
+    """Point to what reaches beyond the frame; returns what the caption says of it."""
+    before, beyond = np.isfinite(low) & (low < frame[0]), np.isfinite(high) & (high > frame[1])
+    if not (before | beyond).any():
+        return ""
+    margin = 0.05 * (frame[1] - frame[0])
+    left, right = frame[0] - margin, frame[1] + margin
+    ax.set_xlim(left, right)
+    for outside, end, mark in ((before, left, "<"), (beyond, right, ">")):
+        for k in np.flatnonzero(outside):
+            ax.plot([end], [places[k]], mark, color=colours[k], clip_on=False, zorder=4)
+    return "An arrow: the interval goes on beyond the frame, or lies there. "
 
 
 def _dots_alone(look: Look, arms: list[int]) -> str:

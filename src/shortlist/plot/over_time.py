@@ -20,6 +20,7 @@ from shortlist.plot.arms import (
 from shortlist.plot.figure import (
     COLOURS,
     WIDTH,
+    frame_of,
     open_frame,
     panels_for,
     say,
@@ -39,7 +40,9 @@ BANDS = 5  # those of the candidates and the challenger's: more of them hide eac
 LOG_TIME_FROM = 8.0  # a longer time than this, last over first, is drawn on a logarithmic axis
 
 
-def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -> Figure:
+def shrinking(
+    study: Study, *, history: History | None = None, ax: Any = None, caption: bool = True
+) -> Figure:
     """The intervals of the arms over time: bands for the shortlist and the boundary, others light.
 
     With paired indices a second panel shows the interval of the difference that the stopping rule
@@ -53,6 +56,8 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
         The history of the study, if available; by default it is computed.
     ax : matplotlib Axes, or two of them, optional
         Where to draw; by default a new figure. A single one gets the arms only.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -83,13 +88,13 @@ def shrinking(study: Study, *, history: History | None = None, ax: Any = None) -
     )
     if not study.aim.certifies:
         words = words.partition("The stopping rule")[0]
-    _bands(panels[0], past, look, arms, near)
+    words += _bands(panels[0], past, look, arms, near)
     words += pair_words(look) + left_out(len(arms), look.table) + mark_stop(panels, study)
     captions = [("evaluations", words)]
     if len(panels) == 2:
         difference = _difference(panels[1], study, past)
         captions = [("", f"Above: {words}"), ("evaluations", f"Below: {difference}")]
-    return write_around(ax, panels, headline(study, study.evaluations), captions)
+    return write_around(ax, panels, headline(study, study.evaluations), captions, caption=caption)
 
 
 def mark_stop(panels: Sequence[Any], study: Study) -> str:
@@ -115,7 +120,8 @@ def _arms_with_bands(look: Look) -> list[int]:
     return list(dict.fromkeys(ranked))[:BANDS]
 
 
-def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int]) -> None:
+def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int]) -> str:
+    """Draw the arms over time; returns what the caption says of those that do not fit."""
     times = past.checkpoints["evaluation"].unique()
     mean, low, high = (
         past.checkpoints[column].to_numpy().reshape(len(times), -1)
@@ -136,6 +142,14 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
             ax.plot(times, mean[:, k], mark, color=shade, linewidth=0.9, zorder=1.6)
             ax.fill_between(times, low[:, k], high[:, k], color="0.96", zorder=0.6)
     _time_axis(ax, times)
+    shown = [place[arm] for arm in arms]
+    known = np.isfinite(low) & np.isfinite(high)
+    ends = np.where(known, low, np.inf).min(axis=0), np.where(known, high, -np.inf).max(axis=0)
+    frame = frame_of(ends[0][shown], ends[1][shown], [arms.index(arm) for arm in near])
+    if frame is not None:
+        margin = 0.05 * (frame[1] - frame[0])
+        ax.set_ylim(frame[0] - margin, frame[1] + margin)
+    far = frame is not None and (ends[0][shown].min(), ends[1][shown].max()) != frame
     ax.set_ylabel("mean", fontsize=9)
     order = sorted(near, key=lambda arm: -mean[-1, place[arm]])
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
@@ -144,6 +158,7 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
     # Written later: the legend would leave out a name that begins with an underscore.
     for text, name in zip(legend.get_texts(), labels_of(look, order, ax), strict=True):
         text.set(text=name, parse_math=False)
+    return "What lies far from all others is cut off. " if far else ""
 
 
 def _band(

@@ -18,7 +18,7 @@ PULLS_ROW = 0.26  # inches
 STATES = ("told", "pending", "failed")
 
 
-def pulls(study: Study, *, ax: Any = None) -> Figure:
+def pulls(study: Study, *, ax: Any = None, caption: bool = True) -> Figure:
     """The evaluations of each arm: told, pending (hatched) and failed (crossed); best mean on top.
 
     With more than 30 arms, up to ten of the shortlist are shown and those with the most
@@ -30,6 +30,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
         Before its first trial, a sentence says so.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -78,7 +80,8 @@ def pulls(study: Study, *, ax: Any = None) -> Figure:
     panel.set_xlim(0, 1.08 * max(ends.max(), 1))
     panel.xaxis.get_major_locator().set_params(integer=True)
     captions = [("evaluations", _legend(study, counts, arms))]
-    return write_around(ax, [panel], headline(study, study.evaluations), captions, side="right")
+    title = headline(study, study.evaluations)
+    return write_around(ax, [panel], title, captions, side="right", caption=caption)
 
 
 def _most_pulled(total: np.ndarray, inside: np.ndarray) -> np.ndarray:

@@ -26,6 +26,7 @@ def stopping(
     *,
     projection: Projection | Literal["study"] | None = "study",
     ax: Any = None,
+    caption: bool = True,
 ) -> Figure:
     """The stopping statistic against ε over the evaluations, with a projection of the stop.
 
@@ -38,6 +39,8 @@ def stopping(
         ``low`` and ``high``. By default the study's own, ``study.remaining()``; None draws none.
     ax : matplotlib Axes, optional
         Where to draw; by default a new figure.
+    caption : bool
+        Whether the picture is explained below the axes.
 
     Examples
     --------
@@ -87,7 +90,8 @@ def stopping(
     open_frame(panel)
     panel.set_ylabel(study.aim.statistic_name, fontsize=9)
     captions = [("evaluations", words)]
-    return write_around(ax, [panel], headline(study, study.evaluations), captions)
+    title = headline(study, study.evaluations)
+    return write_around(ax, [panel], title, captions, caption=caption)
 
 
 def _spend(ax: Any, study: Study, value: float) -> tuple[float, str]:

@@ -25,11 +25,12 @@ DPI = 150  # of layers drawn as pixels
 
 
 def pictures(analysis: Analysis) -> dict[str, Any]:
-    """A title, a sentence and an image for each picture, and a note on those left out."""
+    """A title, an image and what it shows for each picture, and a note on those left out."""
     drawn = []
     for title, shows, draw in _drawings(analysis):
         try:
-            drawn.append((title, shows, picture(draw, f"{title}. {shows}")))
+            image, explained = picture(draw, f"{title}. {shows}")
+            drawn.append((title, image, f"{shows} {explained}"))
         except ImportError as error:
             return {"drawn": [], "note": f"No pictures: {error}"}
     note = ""
@@ -75,10 +76,10 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figur
         )
 
 
-def picture(draw: Callable[[], Figure], label: str) -> Markup:
-    """What ``draw`` draws, as an SVG image within the page.
+def picture(draw: Callable[[], Figure], label: str) -> tuple[Markup, str]:
+    """What ``draw`` draws, as an SVG image within the page, and its caption, which is not in it.
 
-    Browsers run no script of an image and load nothing for it, so that a name in it can only be
+    It has no background and no title: the page has both. Browsers run no script of an image and load nothing for it, so that a name in it can only be
     seen. The label says what it shows, for those who do not see it.
     """
     pyplot = load_pyplot()
@@ -89,6 +90,11 @@ def picture(draw: Callable[[], Figure], label: str) -> Markup:
         # The reader's fonts may have what ours lack.
         warnings.filterwarnings("ignore", message=r"Glyph \d+ .* missing", category=UserWarning)
         figure = draw()
+        explained = " ".join(figure.get_supxlabel().split("\n"))
+        for words in (figure.suptitle(""), figure.supxlabel("")):
+            words.set_in_layout(False)
+        for part in (figure, *figure.axes):
+            part.patch.set_alpha(0.0)
         figure.set_dpi(DPI)
         # What savefig does too, after it has drawn everything once to lay it out.
         canvas: Any = FigureCanvasSVG(figure)
@@ -96,4 +102,5 @@ def picture(draw: Callable[[], Figure], label: str) -> Markup:
         pyplot.close(figure)
     # matplotlib escapes what names contain, but for characters that no XML may hold.
     data = quote(displayable(svg.getvalue()), safe=" ()*+,/:;=")
-    return Markup('<img src="data:image/svg+xml,{}" alt="{}">').format(data, displayable(label))
+    image = Markup('<img src="data:image/svg+xml,{}" alt="{}">').format(data, displayable(label))
+    return image, explained

@@ -51,20 +51,17 @@ def answer(study: Study) -> dict[str, Any]:
     places = decimals(found.table)
     rows = [
         [
-            f"{rank:,}",
             str(arm["name"]),
             number(arm["mean"], places),
             f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
             f"{arm['pulls']:,}",
         ]
-        for rank, arm in enumerate(
-            found.table[:ROWS_SHOWN].reset_index().to_dict(orient="records"), start=1
-        )
+        for arm in found.table[:ROWS_SHOWN].reset_index().to_dict(orient="records")
     ]
     K, m = study.problem.arms, study.problem.m
     what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
     caption = f"{what}, best estimated mean first, after {found.evaluations:,} evaluations."
-    columns = dict.fromkeys(("Rank", "Name", "Mean", "Interval", "Evaluations"), "number")
+    columns = dict.fromkeys(("Name", "Mean", "Interval", "Evaluations"), "number")
     unseen = int((found.table["pulls"] == 0).sum())
     return {
         "table": HtmlTable(caption, {**columns, "Name": "name"}, rows),

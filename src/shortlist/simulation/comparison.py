@@ -1,4 +1,4 @@
-"""Many runs of several algorithms on one instance."""
+"""Many runs of several algorithms, on one instance or on several."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from concurrent.futures import (
     wait,
 )
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.numerics.random import run_seeds
-from shortlist.problem import checked_seed, suspicious_delta, whole_number
+from shortlist.problem import Problem, checked_seed, suspicious_delta, whole_number
 from shortlist.simulation.chunk import Chunk, Sender, ThreadSender, chunks_of
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
@@ -37,7 +38,7 @@ ATTEMPTS = 3  # to send a lost chunk again; Dask itself has tried as often befor
 
 def compare(
     algorithms: str | Algorithm | Iterable[str | Algorithm],
-    instance: Instance,
+    instance: Instance | Iterable[Instance],
     runs: int = 100,
     *,
     delta: float = 0.05,
@@ -61,10 +62,11 @@ def compare(
     algorithms : str, GIFA, Planned, MisLid or several of them
         By name (see ``shortlist.algorithms``) or composed. The same rules with two thresholds:
         ``GIFA(threshold="pilot", name="m-LinGapE, pilot")`` and so on.
-    instance : Instance
-        The bandit they are run on.
+    instance : Instance, or several of them
+        The bandit they are run on. With several, the table of runs and the summary name the instance
+        too, and ``plot.samples`` draws a panel for each.
     runs : int
-        Replicates of each; replicate k has the same seed for every algorithm.
+        Replicates of each on every instance; replicate k has the same seed for every algorithm.
     delta : float
         Risk of a wrong answer.
     epsilon : float
@@ -104,6 +106,13 @@ def compare(
     >>> results = compare(["LUCB", "m-LinGapE"], instance, runs=20, progress=False)
     >>> results.frame.groupby("algorithm").samples.mean().idxmin()
     'm-LinGapE'
+    >>> wide, narrow = (instances.classic(K=4, m=2, omega=omega) for omega in (1.0, 0.5))
+    >>> both = compare(["LUCB", "m-LinGapE"], [wide, narrow], runs=5, progress=False)
+    >>> both.summary()["runs"].unstack()  # doctest: +NORMALIZE_WHITESPACE
+    algorithm                  LUCB  m-LinGapE
+    instance
+    classic K=4 m=2 omega=1       5          5
+    classic K=4 m=2 omega=0.5     5          5
     """
     if isinstance(algorithms, str | Algorithm):
         algorithms = [algorithms]
@@ -111,11 +120,70 @@ def compare(
     whole_number("start", start, 0)
     if workers is not None:
         whole_number("workers", workers, 1)
-    problem = instance.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
+    choices, each = list(algorithms), _labelled(instance)
+    seeds = run_seeds(checked_seed(seed), start + runs)[start:]
+    frames = []
+    for one in each:
+        problem = one.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
+        bounds = _bound(choices, problem, threshold, one)
+        shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
+        if max_samples < shortest:
+            raise InvalidSetting(
+                f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
+            )
+        cores = workers or _workers(executor)
+        where = None if executor is None else find_executor(executor)
+        shares = np.array_split(seeds, _chunk_count(runs, cores))
+        chunks = {
+            name: chunks_of(
+                bound,
+                one.reward,
+                one.parameters,
+                shares,
+                max_samples,
+                audit=audit and is_audited(bound),
+            )
+            for name, bound in bounds.items()
+        }
+        if where is not None:
+            for name, (first, *_) in chunks.items():
+                check_sendable(where, first, f"the algorithm {name!r} or the instance")
+        with ThreadSender(cores) if where is None else Sender.to(where) as sender:
+            outcomes = _run_all(chunks, sender, progress)
+        frames += [
+            _rows(name, bound, one, start, outcomes[name], audit) for name, bound in bounds.items()
+        ]
+    frame = pd.concat(frames, ignore_index=True)
+    return Results(frame=frame, instances=each, delta=delta, epsilon=epsilon)
+
+
+def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
+    """The instances, those of the same label numbered."""
+    each = list(given) if isinstance(given, Iterable) else [given]
+    for one in each:
+        if not isinstance(one, Instance):
+            raise InvalidSetting(
+                f"an instance is needed, or a list of them, got {type(one).__name__}: make one, such as "
+                "shortlist.instances.from_arrays(features, means, m=3, sigma=0.5)."
+            )
+    if not each:
+        raise InvalidSetting("no instance was given: give one, or a list of them.")
+    labels = [one.label for one in each]
+    return tuple(
+        one
+        if labels.index(one.label) == k
+        else replace(one, label=f"{one.label} ({labels[: k + 1].count(one.label)})")
+        for k, one in enumerate(each)
+    )
+
+
+def _bound(
+    choices: list[str | Algorithm], problem: Problem, threshold: Any, instance: Instance
+) -> dict[str, AlgorithmOnProblem]:
+    """The algorithms on a problem, by the names they have in the results."""
     if suspicious_delta(problem.delta):
         warn_caller(UserWarning(suspicious_delta(problem.delta)))
     bounds: dict[str, AlgorithmOnProblem] = {}
-    choices = list(algorithms)
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:
         chosen, threshold_chosen = resolve_choice(choice, threshold, problem)
@@ -135,36 +203,7 @@ def compare(
         raise InvalidSetting(
             "no algorithm was given: name one (shortlist.algorithms() lists them)."
         )
-    shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
-    if max_samples < shortest:
-        raise InvalidSetting(
-            f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
-        )
-    seeds = run_seeds(checked_seed(seed), start + runs)[start:]
-    cores = workers or _workers(executor)
-    where = None if executor is None else find_executor(executor)
-    shares = np.array_split(seeds, _chunk_count(runs, cores))
-    chunks = {
-        name: chunks_of(
-            bound,
-            instance.reward,
-            instance.parameters,
-            shares,
-            max_samples,
-            audit=audit and is_audited(bound),
-        )
-        for name, bound in bounds.items()
-    }
-    if where is not None:
-        for name, (first, *_) in chunks.items():
-            check_sendable(where, first, f"the algorithm {name!r} or the instance")
-    with ThreadSender(cores) if where is None else Sender.to(where) as sender:
-        outcomes = _run_all(chunks, sender, progress)
-    tables = [
-        _rows(name, bound, instance, start, outcomes[name], audit) for name, bound in bounds.items()
-    ]
-    frame = pd.concat(tables, ignore_index=True)
-    return Results(frame=frame, instance=instance, delta=delta, epsilon=epsilon)
+    return bounds
 
 
 def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
@@ -259,6 +298,7 @@ def _rows(
     runs = joined(parts)
     names = np.array(instance.names, dtype=object)
     columns = {
+        "instance": instance.label,
         "algorithm": name,
         "run": np.arange(start, start + len(runs.pulls)),
         "seed": runs.seeds,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
 
@@ -24,15 +24,35 @@ QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One row per run in ``frame``: algorithm, run, seed, samples, stopped, correct, recommendation
+    """One row per run in ``frame``: instance (its label), algorithm, run, seed, samples, stopped, correct, recommendation
     (names), pulls (one number per arm), threshold (its name) and proven (whether a theorem covers
-    the answer if what it assumes holds).
+    the answer if what it assumes holds). ``each`` are the results on each of the ``instances``.
     """
 
     frame: pd.DataFrame
-    instance: Instance
+    instances: tuple[Instance, ...]
     delta: float
     epsilon: float
+
+    @cached_property
+    def each(self) -> tuple[Results, ...]:
+        """The results on each instance; on one alone they are these."""
+        if len(self.instances) == 1:
+            return (self,)
+        return tuple(
+            replace(self, frame=self.frame[self.frame["instance"] == one.label], instances=(one,))
+            for one in self.instances
+        )
+
+    @property
+    def instance(self) -> Instance:
+        """The instance, where there is one."""
+        if len(self.instances) > 1:
+            raise InvalidSetting(
+                f"these are results on {len(self.instances)} instances: results.each are those on "
+                "each of them, such as results.each[0].lower_bound."
+            )
+        return self.instances[0]
 
     def __repr__(self) -> str:
         return printable(self._overview().to_string(index=False, float_format=in_figures))
@@ -89,6 +109,8 @@ class Results:
     def summary(self, *, lower_bound: bool = True) -> pd.DataFrame:
         """One row per algorithm: samples needed, and errors with their 95 % interval.
 
+        On several instances the rows are named by instance and algorithm.
+
         Parameters
         ----------
         lower_bound : bool
@@ -108,6 +130,10 @@ class Results:
         Runs that were cut off by ``max_samples`` are counted as ``unfinished``. Their samples are
         those used until then, so the mean is too small.
         """
+        if len(self.instances) > 1:
+            tables = [one.summary(lower_bound=lower_bound) for one in self.each]
+            labels = [one.label for one in self.instances]
+            return pd.concat(tables, keys=labels, names=["instance"])
         rows = {}
         bound = self.lower_bound if lower_bound else math.nan
         if lower_bound and self.why_no_lower_bound:

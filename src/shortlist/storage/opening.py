@@ -289,24 +289,12 @@ def open_postgresql(url: str, *, create: bool) -> SQLStorage:
 
 
 def _server_engine(url: str) -> sql.Engine:
-    wait = f"{database.PATIENCE:.0f}s"
     try:
-        return sql.create_engine(
-            parsed_url(url),
-            poolclass=NullPool,
-            isolation_level="READ COMMITTED",
-            # Nobody waits for ever: not for a server, a line that has gone silent, or a process
-            # that was stopped at work.
-            connect_args={
-                "connect_timeout": 30,
-                "keepalives_idle": 30,
-                "keepalives_interval": 10,
-                "keepalives_count": 3,
-                "tcp_user_timeout": int(1000 * database.PATIENCE),
-                "options": f"-c lock_timeout={wait} -c synchronous_commit=on "
-                f"-c statement_timeout={2 * database.PATIENCE:.0f}s "
-                f"-c idle_in_transaction_session_timeout={wait}",
-            },
-        )
+        from shortlist.storage.postgresql import connect
     except ModuleNotFoundError:
         raise ImportError("PostgreSQL needs psycopg: pip install 'shortlist[postgres]'.") from None
+    engine = sql.create_engine(
+        parsed_url(url), poolclass=NullPool, isolation_level="READ COMMITTED"
+    )
+    event.listen(engine, "do_connect", connect)
+    return engine

@@ -30,7 +30,7 @@ from shortlist.storage.address import shown, without_secrets
 from shortlist.storage.base import ROW, Change, Checkpoint, Event, Known, Row, Settings
 from shortlist.storage.schema import APART, EVENTS, RUNS, STUDIES, TABLES, TRIALS
 
-PATIENCE = 60.0  # seconds that a writer waits for another
+PATIENCE = 20.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 LONGEST_WAIT = 120.0  # seconds that a fork waits for a transaction to end
 
@@ -92,7 +92,6 @@ class Driver(ABC):
 
     clock: Any  # the database's own time in seconds since 1970, or NULL if it has no clock
     listed: str  # the numbers in a list that is one value
-    begin_study: tuple[str, ...]  # begins a transaction in which no other adds a study
 
     def __init__(self, engine: sql.Engine) -> None:
         self.engine = engine
@@ -145,6 +144,10 @@ class Driver(ABC):
         """Begin a transaction; returns the row that a query finds in it, or None."""
 
     @abstractmethod
+    def begin_study(self, connection: Any) -> None:
+        """Begin a transaction in which no other adds a study."""
+
+    @abstractmethod
     def commit(self, connection: Any, statements: Sequence[tuple[Statement, Any]]) -> None:
         """Write, and commit."""
 
@@ -166,7 +169,6 @@ class SQLite(Driver):
 
     clock = sql.null()
     listed = "SELECT value FROM json_each(:pending)"
-    begin_study = ("BEGIN IMMEDIATE",)
 
     def __init__(self, engine: sql.Engine, path: str, *, read_only: bool) -> None:
         super().__init__(engine)
@@ -184,6 +186,9 @@ class SQLite(Driver):
         else:
             connection.execute("BEGIN")
         return connection.execute(query).fetchone()
+
+    def begin_study(self, connection: Any) -> None:
+        begin_writing(connection)
 
     def commit(self, connection: Any, statements: Sequence[tuple[Statement, Any]]) -> None:
         for statement, rows in statements:
@@ -247,7 +252,6 @@ class PostgreSQL(Driver):
 
     clock = sql.extract("epoch", sql.func.clock_timestamp())
     listed = "SELECT unnest(CAST(:pending AS BIGINT[]))"
-    begin_study = ("BEGIN", "LOCK TABLE shortlist_studies IN EXCLUSIVE MODE")
 
     def connect(self) -> Any:
         connection = super().connect()
@@ -262,9 +266,25 @@ class PostgreSQL(Driver):
 
     def begin(self, connection: Any, query: str, *, writing: bool) -> Any:
         kind = "READ COMMITTED" if writing else "REPEATABLE READ READ ONLY"
-        cursor = connection.execute(f"BEGIN ISOLATION LEVEL {kind}; {query}")
-        cursor.nextset()
+        cursor = connection.execute(f"BEGIN ISOLATION LEVEL {kind}; {self._limits()}; {query}")
+        while cursor.nextset():
+            pass
         return cursor.fetchone()
+
+    def begin_study(self, connection: Any) -> None:
+        lock = "LOCK TABLE shortlist_studies IN EXCLUSIVE MODE"
+        connection.execute(f"BEGIN; {self._limits()}; {lock}")
+
+    def _limits(self) -> str:
+        """What a transaction begins with: PgBouncer takes no options when one connects.
+
+        A process that is stopped at its work loses its locks. A committed change is on the disk.
+        """
+        wait = f"'{1000 * PATIENCE:.0f}ms'"
+        return (
+            f"SET LOCAL lock_timeout = {wait}; SET LOCAL synchronous_commit = on; "
+            f"SET LOCAL idle_in_transaction_session_timeout = {wait}"
+        )
 
     def commit(self, connection: Any, statements: Sequence[tuple[Statement, Any]]) -> None:
         try:
@@ -439,8 +459,7 @@ class SQLStorage:
             self.driver.check(writing=True)
             return found
         with self._connected(writing=True) as connection:
-            for statement in self.driver.begin_study:
-                connection.execute(statement)
+            self.driver.begin_study(connection)
             if (found := self._find(connection, name)) is not None:
                 return found
             choices, arms, features, features_hash, columns, created_at = settings

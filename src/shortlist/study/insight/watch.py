@@ -18,8 +18,9 @@ from shortlist.study.view import View
 FIRST, GROWTH = 20, 1.5  # results at the first look, and by how much they grow from one to the next
 # Results, and results of an arm on average, before two arms are called alike: every study begins
 # with arms that cannot be told apart.
-TIED, TIED_EACH = 200, 5
-FAR = 3  # times the results so far: what a study needs at least, if a tie is to be spoken of
+TIED, TIED_EACH = 100, 5
+# Evaluations to go if a tie is to be spoken of: times the results so far, in all, for each arm.
+FAR, MANY, MANY_EACH = 5, 1000, 50
 
 
 class Watch:
@@ -58,12 +59,13 @@ class Watch:
 
 
 def likely_tie(study: View) -> Tie | None:
-    """Two arms that will take very long to be told apart, if even a lucky study will."""
-    results = study.evaluations
-    if results < max(TIED, TIED_EACH * study.problem.arms) or not study.aim.certifies:
+    """Two arms that are likely to take very long to be told apart; None where there are none."""
+    results, arms = study.evaluations, study.problem.arms
+    if results < max(TIED, TIED_EACH * arms) or not study.aim.certifies:
         return None
     try:
         found = remaining(study)
     except np.linalg.LinAlgError:  # what is said by the way must not end a run
         return None
-    return found.tie if found.low >= FAR * results else None
+    left = math.inf if found.evaluations is None else found.evaluations
+    return found.tie if left >= max(FAR * results, MANY, MANY_EACH * arms) else None

@@ -57,6 +57,7 @@ class RunLease:
         self._storage, self._run = storage, run
         self._renewed = -math.inf
         self._over = threading.Event()
+        self.is_away = False  # whether nobody should wait for the storage any more
         self._by_thread = by_thread and storage.where is not None
 
     def __enter__(self) -> None:
@@ -77,7 +78,9 @@ class RunLease:
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
-        with suppress(StorageError):  # then the lease ends by itself
+        if self.is_away:  # then the lease ends by itself
+            return
+        with suppress(StorageError):
             self._storage.hold(self._run, 0.0)
 
 
@@ -354,17 +357,26 @@ class Run:
             self._log.give_up(own, cancel=cancel)
 
     def _abandon(self, error: BaseException) -> None:
-        """Give up because of an error: tell what is there, or else write it to a file."""
-        try:
-            self._end(cancel=False)
-        except StorageError as away:
-            untold = UntoldResults(self._log.storage.where or "")
-            self._write_down(untold)
-            if not untold.results:
+        """Give up because of an error: tell what is there, or else write it to a file.
+
+        A storage that was waited for with patience is not tried again. Whatever else keeps it from
+        being told, such as a second Ctrl-C, it is written down.
+        """
+        away = error
+        if type(error) not in PASSING:
+            try:
+                self._end(cancel=False)
                 return
-            if isinstance(error, StorageError):
-                raise StorageError(f"{error} {untold}") from away
-            error.add_note(f"{away} {untold}")
+            except BaseException as failure:
+                away = failure
+        self._lease.is_away = True
+        untold = UntoldResults(self._log.storage.where or "")
+        self._write_down(untold)
+        if not untold.results:
+            return
+        if isinstance(error, StorageError):
+            raise StorageError(f"{error} {untold}") from away
+        error.add_note(f"{away or type(away).__name__} {untold}")
 
     def _write_down(self, untold: UntoldResults) -> None:
         """Write down what is kept, and what is still to come when it comes."""
