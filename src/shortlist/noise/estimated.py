@@ -64,6 +64,7 @@ class Estimated(Noise):
 
     word = "estimate"
     needs_replicates = True
+    large = 0.5  # σ is an upper bound by itself
 
     def __init__(
         self, share: float = SHARE, degrees: int = DEGREES, found: Estimate | None = None

@@ -18,7 +18,6 @@ from shortlist.printable import count
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 UPPER = 0.9  # confidence that a σ advised is large enough
 ENOUGH = 10  # degrees of freedom, for a number to be advised
-LARGE = 0.9  # of σ: results that clearly spread less say what σ costs
 OTHER_UNITS = 10.0  # times σ: noise that is so much larger is likely to be in other units
 
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
@@ -41,6 +40,8 @@ class Noise(ABC):
         Whether σ comes from the initial pulls, whether or not they are in.
     uses_sigma : bool
         Whether widths are multiples of σ.
+    large : float
+        The share of σ below which results that spread less are a reason to say what σ costs.
     mirrored_at : float
         The sum of a result and of its mirror image, which the algorithm is given where the smallest
         means are sought.
@@ -57,6 +58,7 @@ class Noise(ABC):
     takes_range: ClassVar[bool] = False
     needs_replicates: ClassVar[bool] = False
     uses_sigma: ClassVar[bool] = True
+    large: ClassVar[float] = 0.9
 
     sigma: float
     limits: tuple[float, float] = (-LARGEST, LARGEST)
@@ -263,7 +265,7 @@ class Noise(ABC):
             return "warning", words, f"σ must hold for every arm. {too_small}", "", way
         if unequal := self.unequal(spread, names):
             return unequal
-        if chdtr(degrees, squares / (LARGE * sigma) ** 2) < ALPHA:
+        if chdtr(degrees, squares / (self.large * sigma) ** 2) < ALPHA:
             times = (sigma / spread.deviation) ** 2 if spread.deviation > 0.0 else math.inf
             return (
                 "note",

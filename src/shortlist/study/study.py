@@ -494,6 +494,7 @@ class Study(View):
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
+        self._watch.look_soon()
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:

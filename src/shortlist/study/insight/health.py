@@ -28,7 +28,7 @@ from shortlist.study.insight.linearity_words import (
     remedy,
     spread,
 )
-from shortlist.study.insight.noise_cause import NoiseCause, likely_cause
+from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -68,14 +68,15 @@ def examine_results(study: View) -> list[Finding]:
     noise = Finding("noise", *study.bound.noise.finding(results, study.problem.names))
     if study.bound.noise.awaits_estimate:
         return [noise]
-    cause = likely_cause(study) if noise.level == "warning" else NoiseCause()
-    noise = cause.said_with(noise)
+    outliers = _outlying(study)
+    if noise.level == "warning":
+        cause = likely_cause(study, mistyped=bool(outliers))
+        noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     found = [size, noise, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
-    # A result that is far off needs no reason of its own where the noise has one.
-    return found if cause.words else [*found, *_outlying(study)]
+    return [*found, *outliers]
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much

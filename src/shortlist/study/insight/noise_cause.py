@@ -19,10 +19,14 @@ SKEWED = 1.0  # the skewness of an exponential distribution is 2, of a normal on
 
 @dataclass(frozen=True)
 class NoiseCause:
-    """A likely cause of noise that is larger than σ, in words, and a way on; both may be empty."""
+    """A likely cause of noise that is larger than σ, in words, and a way on; both may be empty.
+
+    ``explains_all`` says that no result that is far off needs a reason of its own.
+    """
 
     words: str = ""
     way: str = ""
+    explains_all: bool = False
 
     def said_with(self, finding: Finding) -> Finding:
         """The finding with its likely cause in front, and the way on that goes with it."""
@@ -30,8 +34,11 @@ class NoiseCause:
         return replace(finding, words=words, way=self.way or finding.way)
 
 
-def likely_cause(study: View) -> NoiseCause:
-    """Why the results of a study spread more than its σ, as far as their shape tells."""
+def likely_cause(study: View, *, mistyped: bool) -> NoiseCause:
+    """Why the results of a study spread more than its σ, as far as their shape tells.
+
+    One result that is likely to be ``mistyped`` would make them look skewed.
+    """
     values = np.array([trial.value for trial in study.taken], np.float64)
     arms = np.array([trial.arm for trial in study.taken], np.int64)
     ends = np.unique(values)
@@ -42,8 +49,9 @@ def likely_cause(study: View) -> NoiseCause:
             "distance.",
             f"study.continued(sigma='bounded', reward_range=({low:g}, {high:g})) goes on with all "
             "results.",
+            explains_all=True,
         )
-    if (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:
+    if not mistyped and (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:
         side = "large" if skew > 0.0 else "small"
         return NoiseCause(
             f"The results are skewed: few are very {side}. Averages of several runs as one result "

@@ -21,6 +21,9 @@ FIRST, GROWTH = 20, 1.5  # results at the first look, and by how much they grow 
 TIED, TIED_EACH = 100, 5
 # Evaluations to go if a tie is to be spoken of: times the results so far, in all, for each arm.
 FAR, MANY, MANY_EACH = 5, 1000, 50
+ALIKE = (
+    0.25  # of the span of all means: a slack that would stop the study, if arms are called alike
+)
 
 
 class Watch:
@@ -33,6 +36,10 @@ class Watch:
     def is_due(self, results: int) -> bool:
         """Whether it is time for another look."""
         return results >= self._next
+
+    def look_soon(self) -> None:
+        """Look at the next opportunity, as when the study stops."""
+        self._next = 0
 
     def news(self, study: View, *, final: bool = False) -> list[Warning]:
         """What was found since the last look, each finding once; a final look is always made."""
@@ -68,4 +75,9 @@ def likely_tie(study: View) -> Tie | None:
     except np.linalg.LinAlgError:  # what is said by the way must not end a run
         return None
     left = math.inf if found.evaluations is None else found.evaluations
-    return found.tie if left >= max(FAR * results, MANY, MANY_EACH * arms) else None
+    if found.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
+        return None
+    means = study.model.table()["mean"]
+    enough = found.tie.epsilon
+    is_alike = enough is not None and enough <= ALIKE * float(means.max() - means.min())
+    return found.tie if is_alike else None
