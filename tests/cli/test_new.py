@@ -205,10 +205,6 @@ def test_a_pilot_of_some_arms_without_features_is_accepted(folder: Path) -> None
     assert report["forecast"]["median"] >= report["lower_bound"]
 
 
-def test_a_risk_that_looks_like_a_confidence_is_warned_of(folder: Path) -> None:
+def test_a_risk_that_looks_like_a_confidence_is_refused(folder: Path) -> None:
     write(delta=0.95)
-    done = does("new", "screen.toml")
-    said = " ".join(done.stdout.split())
-    assert "warning delta is the risk of a wrong answer, and 0.95 allows" in said
-    assert "did you mean 0.05?" in said
-    assert "delta" not in done.stderr
+    fails(run("new", "screen.toml"), 2, "for 95 % confidence write delta=0.05, got 0.95")

@@ -121,7 +121,8 @@ def tell_unasked(study: Study, results: Sequence[Sequence[object]]) -> Told:
     Those told before, by their keys, are left alone.
     """
     for arm, _, key, *_ in results:
-        if not isinstance(arm, str | int) or isinstance(arm, bool) or not isinstance(key, str):
+        named = isinstance(arm, str) or (type(arm) is int and arm in study.problem.names)
+        if not named or not isinstance(key, str):
             raise InvalidInput("arm must be a name, and key a text: nothing was told.")
     return _numbers(*study.tell_once(unasked=results))
 

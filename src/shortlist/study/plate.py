@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
@@ -16,6 +15,7 @@ from shortlist.printable import iso
 from shortlist.study import AGAIN, ROW_KEY
 
 if TYPE_CHECKING:
+    from shortlist.arrays import Label
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 

@@ -21,9 +21,9 @@ FIRST, GROWTH = 20, 1.5  # results at the first look, and by how much they grow 
 TIED, TIED_EACH = 100, 5
 # Evaluations to go if a tie is to be spoken of: times the results so far, in all, for each arm.
 FAR, MANY, MANY_EACH = 5, 1000, 50
-ALIKE = (
-    0.25  # of the span of all means: a slack that would stop the study, if arms are called alike
-)
+# Of the span of all means: how much two arms differ that are called alike, and the slack with which
+# the study would stop.
+ALIKE, SMALL = 0.05, 0.25
 
 
 class Watch:
@@ -77,7 +77,7 @@ def likely_tie(study: View) -> Tie | None:
     left = math.inf if found.evaluations is None else found.evaluations
     if found.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
         return None
-    means = study.model.table()["mean"]
-    enough = found.tie.epsilon
-    is_alike = enough is not None and enough <= ALIKE * float(means.max() - means.min())
-    return found.tie if is_alike else None
+    means, (one, other) = study.model.table()["mean"], found.tie.means
+    span, enough = float(means.max() - means.min()), found.tie.epsilon
+    is_small = enough is not None and enough <= SMALL * span
+    return found.tie if is_small and abs(one - other) <= ALIKE * span else None
