@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IMAGES = ROOT / "docs" / "images"
 
 
-STUDY = ("intervals", "shrinking", "stopping", "pulls", "plane")
+STUDY = ("answer", "intervals", "shrinking", "stopping", "pulls", "plane")
 
 
 def main() -> None:

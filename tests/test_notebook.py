@@ -49,12 +49,15 @@ def test_what_has_names_is_shown_as_html_with_the_names_escaped(finished: bool) 
     if finished:
         study.run(lambda trial: [0.9, 0.5, 0.1][trial.arm], progress=False)
     reason = study.why(study.trials[-1])
-    for shown in (study, study.shortlist, *study.trials, study.health(), reason, study.health()[0]):
+    said = study.remaining()
+    for shown in (study, study.shortlist, *study.trials, *study.health()[:2], reason, said):
         fragment = shown._repr_html_()
         assert Tags(fragment).seen <= {"table", "thead", "tbody", "tr", "th", "td", "p", "br"}
         assert "\x1b" not in fragment
     assert "&lt;script&gt;" in study.trials[0]._repr_html_()
     assert "first value" in study.trials[1]._repr_html_()
+    assert study.health()[0].name in study.health()._repr_html_()
+    assert notebook.escaped(str(said)) in said._repr_html_()
     assert ("stopped" if finished else "to go: ") in study._repr_html_()
     assert repr(study).startswith("<Study 'study': the 1 best of 3 arms, ")
     assert str(study.health()).count("\n") == len(study.health()) - 1

@@ -158,6 +158,30 @@ def test_every_page_is_in_the_navigation() -> None:
     ]
 
 
+def test_every_public_name_is_in_the_reference() -> None:
+    import shortlist
+
+    overview = (DOCS / "reference" / "index.md").read_text()
+    assert [name for name in shortlist.__all__ if f"`{name}`" not in overview] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
+def test_descriptions_of_parameters_have_room(site: Path, tmp_path: Path) -> None:
+    from chromium import Chromium
+
+    with Chromium(tmp_path) as browser:
+        browser.screen(1280, 900)
+        for page in sorted((site / "reference").glob("*.html")):
+            browser.open(page, settle=False)
+            narrow = browser.run(
+                "[...document.querySelectorAll('article li, article td')]"
+                ".filter(e => e.innerText.length > 60 && e.clientWidth < 200).length"
+            )
+            assert narrow == 0, page.name
+            assert browser.run("document.documentElement.scrollHeight") < 25_000, page.name
+
+
 def test_versions_agree() -> None:
     import shortlist
 

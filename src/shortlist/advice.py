@@ -18,12 +18,15 @@ ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
 # From a call in a message to what the command line does in its place: {study} is the study that the
 # command named, {value} and {arm} are what the call has.
 COMMANDS = {
+    r"study\.shortlist\.certain": "`shortlist status {study}`",
     r"(?:read )?study\.shortlist": "`shortlist status {study}`",
     r"study\.pending": "`shortlist status {study}`",
     r"study\.table\(\)": "`shortlist export {study} --table`",
     r"study\.ask\(n\)": "`shortlist ask {study} --out plate.csv`",
     r"(?:call )?study\.reopen\(\)": "`shortlist reopen {study}`",
     r"study\.verify\(\)": "`shortlist verify {study}`",
+    rf"study\.widen\(epsilon={VALUE}\)": "`shortlist widen {study} --epsilon {value}`",
+    rf"study\.continued\(epsilon={VALUE}\)": "`shortlist continue {study} --epsilon {value}`",
     r"study\.fail\((?P<trial>trial)\)": "`shortlist fail {study} TRIAL`",
     rf"study\.correct\((?P<trial>\d+), {VALUE}, reason=…\)": (
         "`shortlist correct {study} {trial} --value={value} --reason TEXT`"

@@ -466,6 +466,7 @@ class Course:
     sources: str = ""  # how those studies ended
     corrected: int = 0
     lost: int = 0  # failed or cancelled
+    widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
     failures: int = 0  # in a row, after which an arm is set aside
 
@@ -495,6 +496,11 @@ def conditions_of(course: Course) -> list[Condition]:
         f"{course.carried:,}, all that it had, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it."
         f"{course.sources}",
+        (
+            "Slack",
+            course.widened,
+        ): f"ε was made larger in view of the results: {course.widened}. The "
+        "proof allows that: it holds for every ε at once.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",

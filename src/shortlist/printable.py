@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 # C0 without line feed and tab, DEL, C1; marks that change the direction of text; surrogates.
@@ -63,6 +64,20 @@ def in_figures(number: float) -> str:
     ('21,234', '0.1235', '350')
     """
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 else f"{number:.4g}"
+
+
+def rounded_up(number: float) -> float:
+    """The next number of two significant digits.
+
+    Examples
+    --------
+    >>> rounded_up(0.07729), rounded_up(12.0), rounded_up(0.5), rounded_up(0.0)
+    (0.078, 12.0, 0.5, 0.0)
+    """
+    if number == 0.0:
+        return 0.0
+    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
+    return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
 def first_names(names: Iterable[object], most: int = 5) -> str:

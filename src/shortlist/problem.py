@@ -138,6 +138,25 @@ class Problem:
         features.flags.writeable = False
         return replace(self, features=features)
 
+    def widened(self, epsilon: object) -> Problem:
+        """The same problem with a larger ε, or as large a one.
+
+        Examples
+        --------
+        >>> Problem.of(arms=["ash", "beech"], m=1, sigma=1.0, epsilon=0.2).widened(0.1)
+        Traceback (most recent call last):
+            ...
+        shortlist.errors.InvalidSetting: epsilon can only be made larger, since results have been seen: it is 0.2, got 0.1. A study with a smaller one and these results: study.continued(epsilon=0.1).
+        """
+        wider = _number("epsilon", epsilon)
+        if wider < self.epsilon:
+            raise InvalidSetting(
+                "epsilon can only be made larger, since results have been seen: it is "
+                f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
+                f"study.continued(epsilon={wider:g})."
+            )
+        return replace(self, epsilon=wider)
+
     @property
     def minimizes(self) -> bool:
         """Whether the best arms are those of smallest mean."""

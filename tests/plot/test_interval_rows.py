@@ -119,7 +119,21 @@ def test_one_bad_arm_does_not_squeeze_the_others() -> None:
     assert "An arrow: the interval goes on beyond the frame" in texts(ax.figure)
 
 
-@pytest.mark.parametrize("name", ["intervals", "shrinking", "stopping", "pulls", "plane"])
+def test_the_answer_is_one_panel_without_roles() -> None:
+    s = tell_some(study("LinGIFA", m=3), 110)
+    (ax,) = plot.answer(s).axes
+    table = s.table()
+    drawn = rows_drawn(ax)
+    assert sum(label.startswith("★ ") for label in drawn) == 3
+    for label, (mean, low, high) in drawn.items():
+        row = table.iloc[int(label.removeprefix("★ "))]
+        assert (mean, low, high) == (row["mean"], row["lower"], row["upper"])
+        assert label.startswith("★") == row["in_shortlist"]
+    assert "so far" in ax.figure.get_suptitle()
+    assert "b:" not in ax.figure.get_supxlabel()
+
+
+@pytest.mark.parametrize("name", ["answer", "intervals", "shrinking", "stopping", "pulls", "plane"])
 def test_a_caption_can_be_left_out(name: str) -> None:
     s = tell_some(study("LinGIFA", m=3), 110)
     explained, plain = (getattr(plot, name)(s, caption=caption) for caption in (True, False))

@@ -450,8 +450,10 @@ def test_hostile_names_are_text_everywhere(tmp_path: Path) -> None:
             client.page("preview", files={"plate": (EVIL, "x")}).text,
             client.page("fail", data={"trials": "0", "reason": EVIL}).text,
         ]
-    allowed = {"a", "bdi", "body", "button", "caption", "code", "dd", "div", "dl", "dt", "em"}
+    allowed = {"a", "bdi", "body", "button", "caption", "code", "dd", "details", "div", "dl", "dt"}
     allowed |= {
+        "em",
+        "summary",
         "figcaption",
         "figure",
         "footer",

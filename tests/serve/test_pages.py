@@ -142,6 +142,29 @@ def test_trials_are_cancelled_on_the_page(fresh: Chromium, place: Path) -> None:
 
 
 @pytest.mark.slow
+def test_forms_and_list_are_above_the_open_trials_whose_reasons_are_folded(
+    fresh: Chromium, place: Path
+) -> None:
+    study = begun(place, sigma=1.0)
+    study.tell_many((trial, 0.3 * trial.arm) for trial in study.ask(20))
+    study.ask(200)
+    with server_of(place) as address:
+        fresh.open(f"{address}/{TOKEN}/")
+        order = fresh.run("[...document.querySelectorAll('main section')].map(e => e.id)")
+        assert order == ["answer", "plates", "stop", "health", "open"]
+        assert fresh.run("document.documentElement.scrollHeight") < 6000
+        why = study.why(study.pending[1]).words
+        assert why not in fresh.run("document.body.innerText")
+        fresh.click("#open tbody tr:nth-child(2) summary")
+        assert why in fresh.run("document.body.innerText")
+        study.cancel(study.pending[-1])
+        says(fresh, "199 open trials")  # shown anew, and what was unfolded is still
+        assert why in fresh.run("document.body.innerText")
+        assert fresh.run("document.querySelectorAll('#open details[open]').length") == 1
+    assert fresh.complaints == []
+
+
+@pytest.mark.slow
 def test_names_are_not_obeyed(fresh: Chromium, place: Path) -> None:
     study = begun(place, arms=HOSTILE, m=3, name=EVIL, algorithm="LUCB", sigma=1.0)
     study.fail(study.ask(), EVIL)

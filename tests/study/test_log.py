@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import shortlist
+from shortlist.storage.sql import SQLStorage
+from shortlist.study import log
 from stored import begin, result
 
 
@@ -78,3 +84,53 @@ def test_results_that_wait_count_as_under_way() -> None:
     assert following == [t.arm for t in pending.ask(6)]
     assert following != [t.arm for t in alone.ask(6)]  # so that it matters
     assert waiting.ask().number == 100
+
+
+def test_much_that_others_did_is_processed_while_others_can_write(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(tmp_path / "study.db")
+    study = begin(place, sigma=1e6)
+    study.run(result, max_evaluations=30, progress=False)
+    other = shortlist.Study.load(place)
+    monkeypatch.setattr(log, "MUCH", 20)
+    begun: list[bool] = []
+    transaction = SQLStorage.transaction
+
+    def counted(storage: SQLStorage, *, writing: bool) -> Any:
+        begun.append(writing)
+        return transaction(storage, writing=writing)
+
+    study.correct(3, 7.0, reason="a slip")
+    monkeypatch.setattr(SQLStorage, "transaction", counted)
+    trial = other.ask()
+    assert begun == [True, False, True]  # the correction is processed in the second
+    study.tell(trial, 1.0)
+    study.tell_unasked([(0, float(k), None) for k in range(15)])
+    begun.clear()
+    other.tell(arm=1, value=2.0)
+    assert begun == [True, False, True]  # 31 changes
+    again = shortlist.Study.load(place)
+    for each in (study, other):
+        each.refresh()
+        assert each.fingerprint == again.fingerprint
+        assert each.posterior.means.tolist() == again.posterior.means.tolist()
+
+
+def test_all_steps_are_those_that_were_taken(tmp_path: Path) -> None:
+    study = begin(str(tmp_path / "study.db"), algorithm="LUCB")
+    for number in range(40):
+        trials = study.ask(3)
+        study.tell(trials[2], result(trials[2]))
+        study.tell(trials[0], result(trials[0]))
+        if number % 5:
+            study.tell(trials[1], result(trials[1]))
+        else:
+            study.cancel(trials[1])
+        if number == 20:
+            study.correct(trials[0], 0.25, reason="a slip")
+        if study.done:
+            study.reopen()
+    kept, loaded = study.all_steps(), shortlist.Study.load(study.storage or "").all_steps()
+    for one, other in zip(kept.arrays(), loaded.arrays(), strict=True):
+        assert one.tolist() == other.tolist()

@@ -32,8 +32,9 @@ def recommended(problem: Problem) -> Algorithm:
 
     Guess-and-verify pays for a guess, but for no union over pairs: with a few pairs the union is
     cheaper. If no pair of arms is compared better by pulling others than by pulling the two, features
-    are of little use, and every arm is judged by its own results. If σ is estimated or differs from
-    arm to arm, Phased cannot use that, and a guess is verified whatever the size.
+    are of little use, and every arm is judged by its own results. If σ is estimated, differs from
+    arm to arm or is only known by a range, Phased cannot use that, and a guess is verified whatever the
+    size.
 
     Examples
     --------
@@ -42,7 +43,8 @@ def recommended(problem: Problem) -> Algorithm:
     """
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
-    one_sigma = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
+    same = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
+    one_sigma = problem.noise.suited(same, False)
     if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
         return ALGORITHMS["Phased"]
     if not arms_tell_of_others(problem):

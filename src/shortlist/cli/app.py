@@ -47,8 +47,27 @@ CODES: tuple[tuple[type[ShortlistError], int], ...] = (
 )
 
 
-class PlainFlags:
-    """Commands whose help shows a flag as a flag, without the type of a value."""
+def folded(epilog: str) -> str:
+    r"""The end of a help text, its prose to be folded at the width of the terminal.
+
+    A paragraph under a heading holds examples, whose lines stay as they are.
+
+    Examples
+    --------
+    >>> folded("[bold]Examples[/bold]\n$ one\n$ two\n\nProse\nof two lines.")
+    '[bold]Examples[/bold]\n$ one\n$ two\n\nProse of two lines.'
+    """
+    parts = epilog.split("\n\n")
+    return "\n\n".join(
+        part if part.startswith("[bold]") else " ".join(part.split("\n")) for part in parts
+    )
+
+
+class PlainHelp:
+    """Commands whose help shows a flag as a flag, without the type of a value, and folds prose."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **{**more, "epilog": folded(more.get("epilog") or "")})
 
     def get_params(self, ctx: Any) -> Any:
         """The parameters, as the help lists them."""
@@ -59,7 +78,7 @@ class PlainFlags:
         return found
 
 
-class Command(PlainFlags, TyperCommand):
+class Command(PlainHelp, TyperCommand):
     """One command; its errors advise commands about the study that it named."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -74,7 +93,7 @@ class Command(PlainFlags, TyperCommand):
             leave(here(str(error)), code)
 
 
-class Commands(PlainFlags, TyperGroup):
+class Commands(PlainHelp, TyperGroup):
     """Turns every expected failure of a command into one line and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
@@ -117,8 +136,9 @@ $ shortlist repurpose --synthetic
 
 `shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
-trials are pending, or only failing arms are wanted (ask), 5 the storage cannot be used (damaged, foreign, newer,
-unreachable), 6 the output cannot be written, 130 interrupted.""",
+trials are pending, or only failing arms are wanted (ask), 5 the storage
+cannot be used (damaged, foreign, newer, unreachable), 6 the output cannot be
+written, 130 interrupted.""",
 )
 
 
@@ -210,6 +230,7 @@ for name, panel, command, examples in (
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
+    ("widen", LAB, studies.widen, studies.WIDEN_EXAMPLES),
     ("continue", LAB, studies.continue_study, studies.CONTINUE_EXAMPLES),
     ("status", LAB, studies.status, studies.STATUS_EXAMPLES),
     ("why", LAB, trials.why, trials.WHY_EXAMPLES),

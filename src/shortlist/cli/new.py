@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
-features = "features.csv"   # CSV, TSV, Parquet: one line per arm, its name first
+features = "features.csv"   # CSV, TSV, Parquet: a line per arm, name first
 m = 3                       # how many are wanted
 sigma = 0.1                 # noise of one evaluation: its standard deviation;
-                            # or "estimate", "estimate per arm" (normal noise),
+                            # or "estimate", "estimate per arm",
                             # or "bounded" with reward_range
 delta = 0.05                # risk of a wrong answer
 epsilon = 0.05              # slack in the means

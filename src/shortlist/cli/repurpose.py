@@ -23,7 +23,9 @@ $ shortlist repurpose --network net.bnet --patients P.csv --controls C.csv \\
     --signatures S.csv --labels labels.csv -m 5 --epsilon 0.1 --out screen
 
 Patients and controls: genes × samples (CSV, Parquet, GCT, GCTX, h5ad).
+
 Signatures: genes × drugs, each cell 0, 1 or empty.
+
 Labels: a drug in the first column, 1, -1 or 0 in the last; a column
 drug_name, if there is one, names the drugs.
 

@@ -21,9 +21,9 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist serve screen.db
-$ shortlist serve screen.toml --port 0                     # any free port
-$ SHORTLIST_TOKEN=… shortlist serve screen.db              # the same address every time
-$ shortlist serve screen.db --host 0.0.0.0 --allow lab-pc  # for others in the network
+$ shortlist serve screen.toml --port 0          # any free port
+$ SHORTLIST_TOKEN=… shortlist serve screen.db   # the same address every time
+$ shortlist serve screen.db --host 0.0.0.0 --allow lab-pc   # for others
 
 Whoever has the printed address may ask, tell, fail and cancel. The server
 listens on this machine only, unless --host says otherwise; then what it sends

@@ -1,4 +1,4 @@
-"""Commands about whole studies: look at them, list them, reopen, verify and continue them."""
+"""Commands about whole studies: look at them, list them, reopen, verify, widen and continue them."""
 
 from __future__ import annotations
 
@@ -53,6 +53,10 @@ VERIFY_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist verify screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
 
+WIDEN_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist widen screen.toml
+$ shortlist widen screen.toml --epsilon 0.1"""
+
 REOPEN_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist reopen screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv"""
@@ -66,7 +70,7 @@ $ shortlist continue screen.db --without-features
 $ shortlist continue screen.db --guide
 $ shortlist continue screen.db --misspecification 0.1
 $ shortlist continue screen.db --sigma 0.3 --name "screen, larger sigma"
-$ shortlist ask screen.db --study "screen, without features" -n 8 --out plate.csv
+$ shortlist ask screen.db --study "screen, without features" -n 8
 
 A new study is created next to the old one, with every result that was told,
 every failure and every correction, under the same numbers; the old one stays
@@ -92,7 +96,7 @@ def status(
     words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
     say_entry("state", words if rejected else here(study_words(opened)))
     if not opened.done and not rejected:
-        say_entry("to go", str(opened.remaining()))
+        say_entry("to go", here(str(opened.remaining())))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
     _say_all_differences(opened, study)
@@ -109,6 +113,8 @@ def status(
         if opened.bound.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
         say("Not certified." if rejected else fold(here(answer.guarantee.text)))
+        if answer.already:
+            say(fold(answer.already))
         say(fold(answer.coverage))
     if opened.pending:
         say(f"\nOpen trials ({len(opened.pending)})")
@@ -191,6 +197,34 @@ def reopen(
     """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
+    say_state(opened, command_line(study, name), as_json)
+
+
+def widen(
+    study: StudyArgument = None,
+    epsilon: Annotated[
+        float | None,
+        typer.Option(
+            parser=decimal, metavar="ε", help="The slack from now on.", show_default=False
+        ),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Go on with a larger ε, which may end a study that stalls on a tie.
+
+    Without --epsilon it takes the least ε that ends the study now, in two
+    digits; `shortlist status` says it. The guarantee is then for that ε.
+    """
+    opened = open_study(study, name)
+    if epsilon is None:
+        now = opened.shortlist.certain
+        if now is None or now.stops_at is None or opened.done:
+            raise InvalidInput(
+                "no ε would end the study now: ask and tell more, or name one with --epsilon."
+            )
+        epsilon = now.stops_at
+    opened.widen(epsilon)
     say_state(opened, command_line(study, name), as_json)
 
 

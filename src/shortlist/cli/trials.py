@@ -273,7 +273,7 @@ def _tell_one(
 
 
 CORRECT_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist correct screen.toml 12 --arm C07 --value 0.42 --reason "read 4.2 for 0.42"
+$ shortlist correct screen.toml 12 --arm C07 --value 0.42 --reason "misread"
 $ shortlist why screen.toml 12
 
 With --arm nothing is changed if the trial is of another arm: a number may be

@@ -41,7 +41,7 @@ class AlgorithmOnProblem:
     unproven_rules: list[str]
     # What it carries further than its theorem does; empty if the theorem covers it.
     extends: str = ""
-    # The same algorithm and threshold on another problem, where σ may be estimated.
+    # The same algorithm and threshold on another problem, where σ or ε may be another.
     rebind: Callable[[Problem], AlgorithmOnProblem] | None = None
     # What the bounds are for: noise as it is stated, or results in a range.
     results: ResultModel = field(default_factory=SubGaussian)
@@ -73,6 +73,11 @@ class AlgorithmOnProblem:
         assert self.rebind is not None
         noise = self.problem.noise.estimated(replicates, self.problem.delta)
         return self.rebind(replace(self.problem, noise=noise))
+
+    def widened(self, epsilon: float) -> AlgorithmOnProblem:
+        """The same with a larger ε."""
+        assert self.rebind is not None
+        return self.rebind(self.problem.widened(epsilon))
 
     @property
     def interval(self) -> ArmInterval:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import Integers, Reals
 from shortlist.blocks import Cell
+from shortlist.engine.certified import Certified
 from shortlist.engine.follow import Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
@@ -27,7 +28,6 @@ class Pace(NamedTuple):
     opening_pulls: str  # the same, after "whatever the results: "
     one_opening_pull: str  # what one of them is
     one_pull: str  # what a later one is for, before the pair of arms
-    if_smaller: str  # what another ε would have done, after "ε = …"
 
 
 ROUNDS = Pace(
@@ -36,7 +36,6 @@ ROUNDS = Pace(
     "initial pulls",
     "an initial pull",
     "was chosen to compare",
-    "would stop now",
 )
 PLANS = Pace(
     True,
@@ -44,7 +43,6 @@ PLANS = Pace(
     "pulls of the first plan",
     "part of the first plan",
     "is part of a plan to compare arms, above all",
-    "would have stopped at the last look",
 )
 
 
@@ -159,10 +157,27 @@ class AnyEngine(Protocol):
     def estimates(self, posterior: Posterior, current: Any) -> Estimates:
         """What is known about every arm by itself."""
 
+    def projected(self, current: Any, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+
     def gaps(
         self, posterior: Posterior, current: Any, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """The differences that the stopping rule reads; those of candidates may be left out."""
+
+    def certified(self, posterior: Posterior, current: Any, decision: Decision) -> Certified:
+        """What is certain of the m arms of the last decision."""
+
+    def widen(
+        self, posterior: Posterior, current: Any, seed: int, position: Position, *, held: bool
+    ) -> Any:
+        """Look at the stop again, with this engine's ε: the round was made with a smaller one.
+
+        The round returned replaces ``current``. No new round begins where it is ``held``.
+        """
 
     def replicate(
         self,

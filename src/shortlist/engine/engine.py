@@ -27,6 +27,7 @@ from shortlist.allocations.allocation import (
 from shortlist.arrays import NO_ARM, Mask
 from shortlist.blocks import Cell
 from shortlist.engine import settings
+from shortlist.engine.certified import Certified
 from shortlist.engine.contract import Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import Position, Steps, follow
 from shortlist.engine.loop import Simulation, replicate
@@ -60,6 +61,7 @@ STEPS_AN_ARM = 80  # of inner loops in a round with few arms, about
 # Of what an evaluation of an arm set aside would tell of the pair, one in its place must tell this
 # share: else a study would go on for ever with evaluations of an arm that it knows already.
 LEAST_GAIN = 0.1
+MOST_PAIRS = 10**7  # of a candidate and another arm: with more, nothing is said of single arms
 
 
 @dataclass(frozen=True)
@@ -169,6 +171,9 @@ class Engine:
         widths = self.setup.sigma * np.sqrt(2.0 * grown * variances * (1.0 + prior * variances))
         return Estimates(means, variances, (means - widths, means + widths))
 
+    def projected(self, current: Round, count: int, rng: np.random.Generator) -> None:
+        """The widths of intervals tell."""
+
     def gaps(
         self,
         posterior: Posterior,
@@ -201,6 +206,25 @@ class Engine:
         else:
             upper[inside] = [column(j)[c] for j in inside.tolist()]
         return Gaps(b, gap, lower, upper)
+
+    def certified(self, posterior: Posterior, current: Round, decision: Decision) -> Certified:
+        """What the gap indices of all candidates and all other arms say."""
+        inside, epsilon = current.inside, self.setup.epsilon
+        if inside.sum() * len(inside) > MOST_PAIRS:
+            return Certified.by_statistic(inside, epsilon, decision.statistic)
+        column = self._columns(posterior.copy(), current)
+        bounds = np.array([column(j)[~inside] for j in np.flatnonzero(inside).tolist()])
+        return Certified.by_bounds(inside, bounds, epsilon, decision.statistic)
+
+    def widen(
+        self, posterior: Posterior, current: Round, seed: int, position: Position, *, held: bool
+    ) -> Round:
+        """Decide again from the same results; a round of indices remembers nothing of ε."""
+        if held or position.is_stopped[0] or position.decided_at[0] < 0:
+            return current
+        position.decided_at[0] = -1
+        position.next[0] = position.is_in[0] = 0
+        return self.follow(posterior, current, seed, Steps.deciding(held=False), position)
 
     def _columns(self, posterior: Posterior, current: Round) -> Callable[[int], Reals]:
         """The function j → B_ij over i."""

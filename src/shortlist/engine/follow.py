@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
-# a stop; go on by verifying, which is the model's to do and never reaches an engine.
-TAKE, SUPPOSE, DECIDE, REOPEN, VERIFY = 0, 1, 2, 3, 4
+# a stop. Going on by verifying, or with a larger ε, is the model's to do and never reaches an engine.
+TAKE, SUPPOSE, DECIDE, REOPEN, VERIFY, WIDEN = 0, 1, 2, 3, 4, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +49,11 @@ class Steps(Record):
     def part(self, first: int, end: int) -> Steps:
         """The steps from ``first`` up to ``end``."""
         return self.mapped(lambda array: array[first:end])
+
+    @classmethod
+    def deciding(cls, *, held: bool) -> Steps:
+        """A single step that only decides, unless it is held."""
+        return replace(cls.supposing([]), held=np.array([held], np.int64))
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:

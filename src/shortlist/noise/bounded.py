@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Noise
+from shortlist.noise.noise import LARGEST, Choice, Noise
 from shortlist.noise.spread import Found, Spread
 
 
@@ -42,6 +42,10 @@ class Bounded(Noise):
     def figures(self) -> list[float]:
         """The ends of the range."""
         return [self.low, self.high]
+
+    def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
+        """What is for results in a range."""
+        return in_range
 
     def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
@@ -79,26 +83,8 @@ class Bounded(Noise):
         )
 
 
-@dataclass(frozen=True)
-class WithinRange:
-    """Bounds for results in a range by the relative entropy of coins: σ is not used.
-
-    Examples
-    --------
-    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
-    'σ is not used'
-    """
-
-    low: float
-    high: float
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range, if what is stated does not allow others only."""
-        return LikeCoins(self.low, self.high, stated, algorithm)
-
-
-class LikeCoins(Bounded):
-    """Results in the range that an algorithm is for, which bounds them as those of coins.
+class InRange(Bounded):
+    """Results in a range, as an algorithm takes them that does not use σ.
 
     Parameters
     ----------
@@ -107,7 +93,7 @@ class LikeCoins(Bounded):
     stated : Noise
         What the study states of the noise.
     algorithm : str
-        Whose range it is.
+        Whose bounds they are.
     """
 
     word = ""  # an algorithm makes it, and nobody states it
@@ -116,25 +102,9 @@ class LikeCoins(Bounded):
     def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
         super().__init__(low, high)
         self.stated_noise, self.algorithm = stated, algorithm
-        least, most = stated.limits
-        if stated.takes_range and not (low <= least and most <= high):
-            raise InvalidSetting(
-                f"{algorithm} is for results from {low:g} to {high:g}, got "
-                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
-                "algorithm that uses σ (LUCB, Racing)."
-            )
-        self.limits = max(low, least), min(high, most)
-        self.mirrored_at = low + high
 
     def check_result(self, value: float) -> None:
-        """Raise for a result outside the range, or outside what is stated."""
-        if not self.low <= value <= self.high:
-            raise InvalidInput(
-                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
-                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
-                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
-                "mean."
-            )
+        """Raise for a result outside what is stated."""
         self.stated_noise.check_result(value)
 
     @property
@@ -173,6 +143,65 @@ class LikeCoins(Bounded):
             f"The guarantee rests on results from {self.low:g} to {self.high:g}, and others are "
             "refused.",
         )
+
+
+class StatedRange:
+    """Bounds for results in the range that is stated, at their own variance: σ is not used.
+
+    Examples
+    --------
+    >>> StatedRange().noise(Bounded(0.0, 5.0), "Guess-and-verify").assumption
+    'the results lie in [0, 5]'
+    """
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range that is stated."""
+        return InRange(*stated.limits, stated, algorithm)
+
+
+@dataclass(frozen=True)
+class WithinRange:
+    """Bounds for results in a range of the algorithm's own, by the relative entropy of coins.
+
+    Examples
+    --------
+    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
+    'σ is not used'
+    """
+
+    low: float
+    high: float
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range, if what is stated does not allow others only."""
+        return LikeCoins(self.low, self.high, stated, algorithm)
+
+
+class LikeCoins(InRange):
+    """Results in the range that an algorithm is for, which bounds them as those of coins."""
+
+    def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
+        super().__init__(low, high, stated, algorithm)
+        least, most = stated.limits
+        if stated.takes_range and not (low <= least and most <= high):
+            raise InvalidSetting(
+                f"{algorithm} is for results from {low:g} to {high:g}, got "
+                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
+                "algorithm that uses σ (LUCB, Racing)."
+            )
+        self.limits = max(low, least), min(high, most)
+        self.mirrored_at = low + high
+
+    def check_result(self, value: float) -> None:
+        """Raise for a result outside the range, or outside what is stated."""
+        if not self.low <= value <= self.high:
+            raise InvalidInput(
+                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
+                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
+                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
+                "mean."
+            )
+        self.stated_noise.check_result(value)
 
 
 def _range(given: object) -> tuple[float, float]:

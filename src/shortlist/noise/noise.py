@@ -6,7 +6,7 @@ import math
 import numbers
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,7 @@ UPPER = 0.9  # confidence that a σ advised is large enough
 ENOUGH = 10  # degrees of freedom, for a number to be advised
 OTHER_UNITS = 10.0  # times σ: noise that is so much larger is likely to be in other units
 
+Choice = TypeVar("Choice")
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
 
 
@@ -141,6 +142,15 @@ class Noise(ABC):
         return self
 
     # Results
+
+    def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
+        """The one of two that is for noise of this kind: sub-Gaussian, or results in a range."""
+        return sub_gaussian
+
+    def limits_given(self, mirrored: bool) -> tuple[float, float]:
+        """The least and the largest result that an algorithm is given, if they are mirrored or not."""
+        low, high = self.limits
+        return (self.mirrored_at - high, self.mirrored_at - low) if mirrored else (low, high)
 
     def check_result(self, value: float) -> None:
         """Raise for a result that is impossible."""

@@ -54,6 +54,8 @@ class Planned(Algorithm):
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
+    in_range : Planned, optional
+        The same algorithm for results that are only known to lie in a range; by default this one.
 
     Examples
     --------
@@ -82,6 +84,7 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
+    in_range: Planned | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -90,6 +93,9 @@ class Planned(Algorithm):
 
     def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
         """The algorithm on a problem."""
+        suited = problem.noise.suited(self, self.in_range or self)
+        if suited is not self:
+            return suited.bind(problem, threshold)
         if threshold is not None:
             raise InvalidSetting(
                 f"{self.name} uses its own bound ({self.threshold.name!r}), which cannot be "
@@ -114,7 +120,9 @@ class Planned(Algorithm):
             problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
         )
         given = problem.m, noise.sigma, delta, problem.epsilon
-        reduced = ReducedProblem(features, *given, stated=noise)
+        reduced = ReducedProblem(
+            features, *given, stated=noise, limits=noise.limits_given(problem.minimizes)
+        )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
         if noise.needs_replicates:  # the same plan before σ is known and after

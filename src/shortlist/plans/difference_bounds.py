@@ -25,6 +25,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import fitted, spreads, whitened
+from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
 from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
 from shortlist.plans.results import PlanResults
@@ -225,6 +226,15 @@ class DifferenceStrategy(Strategy):
     def intervals(self) -> tuple[Reals, Reals]:
         """Bounds on every arm by itself."""
         return self._differences.arms.bounds(self._problem.sigma, self._problem.delta)
+
+    def certified(self, epsilon: float) -> Certified:
+        """What all bounds say, and the arms accepted and rejected."""
+        bounds = self._differences.bounds()[np.ix_(~self.inside, self.inside)].T
+        return Certified.by_bounds(self.inside, bounds, epsilon, math.inf)
+
+    def widen(self, epsilon: float) -> None:
+        """Make the plans to come for this ε; no bound depends on it."""
+        self._problem = self._problem._replace(epsilon=epsilon)
 
     def threshold_at(self, time: float) -> float:
         """C when the information has grown as the results have."""

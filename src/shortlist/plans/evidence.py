@@ -2,29 +2,42 @@
 
 ``PairEvidence`` combines the gaps that one plan after the other estimates: the test of
 ``guess_and_verify``. ``PredictedEvidence`` rests on how well results were predicted: where the
-predictions are good it needs fewer of them. Both may ever reach 1/share with a probability of at most
-the share if b is that far below c, whatever the plans. The proofs are in docs/proofs.md.
+predictions are good it needs fewer of them. ``plans.bets`` has evidence for results in a range. All may ever
+reach 1/share with a probability of at most the share if b is that far below c, whatever the plans. The
+proofs are in docs/proofs.md.
+
+A ``Verifier`` says which evidence suits the noise, and what results have shown of it.
 """
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.plans.arm_bounds import ROUNDING
+from shortlist.designs.pairs import own_design
+from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import one_sided_level
-from shortlist.plans.means import Fit
+from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
 LARGEST = 600.0  # of a level: e^−level must not underflow
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
+OVERSHOOT = 1.6  # by which verifying takes longer than the mean growth of ln E says: measured
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
+PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
+HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is taken for that
+# Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
+# set. The best shares are in proportion to how often each time decides:
+# `benchmarks/guess_and_verify.py namings`.
+SHARES = (0.8, 0.12, 0.04)
+ROUNDED = 1e-9  # of a width: with the least slack a pair passes in spite of rounding errors
 
 
 def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:
@@ -108,22 +121,16 @@ class Evidence(Protocol):
 
     Attributes
     ----------
-    information, scores : array
-        The information on each gap, and the estimated gap times that.
+    information : array
+        The information on each gap: σ² over its variance.
     largest : array
         The largest ln E so far.
-    pulls : array or None
-        The results that count, of every arm; None if each plan counts by itself.
     """
 
     @property
     def information(self) -> Reals: ...  # noqa: D102
     @property
-    def scores(self) -> Reals: ...  # noqa: D102
-    @property
     def largest(self) -> Reals: ...  # noqa: D102
-    @property
-    def pulls(self) -> Integers | None: ...  # noqa: D102
 
     def after(self, told: FittedPlan, problem: ReducedProblem) -> Evidence:
         """With the results of one more plan."""
@@ -131,11 +138,64 @@ class Evidence(Protocol):
     def with_rows(self, arms: Integers) -> Evidence:
         """With rows for these arms too."""
 
-    def squared_threshold(self, here: Any, level: float) -> Any:
-        """C² of some pairs: E reaches e^level where a gap is C standard errors."""
+    def tested(self, rows: Integers, arms: Integers, level: float) -> Evidence:
+        """With ``largest`` up to date for these rows and these arms, as far as it is below ``level``."""
+
+    def bounds(
+        self, rows: Integers, arms: Integers, level: float, problem: ReducedProblem
+    ) -> Bounds:
+        """Estimates of μ_b − μ_c, b by its row, with bounds at which E reaches e^level.
+
+        There must be information on each.
+        """
 
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """What counts already, and C² for a gap of one: C²(σ/gap)² less the first is needed."""
+
+    def in_all(
+        self, pairs: OpenPairs, lacking: Reals, least: Reals
+    ) -> tuple[Integers | Reals, Reals] | None:
+        """The results of every arm that count, and the information that pairs want, with what is there.
+
+        ``lacking`` is what they seem to lack, ``least`` what a pair is given that seems to lack nothing.
+        None if each plan counts by itself.
+        """
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """The least ε with which E of some pairs is e^level now, or more than that, never less.
+
+        It is the upper bound on μ_c − μ_b at that level; infinite where nothing is known.
+        """
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> Evidence:
+        """The same results judged with another ε than the problem's.
+
+        E increases with ε: what it has reached before counts where the new ε is not smaller.
+        """
+
+
+class Bounds(NamedTuple):
+    """Estimates of differences, with bounds each of which holds by itself.
+
+    Attributes
+    ----------
+    gaps, lower, upper : array
+        Estimates and bounds.
+    threshold : array
+        C: by how many standard errors the lower bound is below the estimate.
+    """
+
+    gaps: Reals
+    lower: Reals
+    upper: Reals
+    threshold: Reals
+
+
+def gap_bounds(scores: Reals, information: Reals, squared: Any, problem: ReducedProblem) -> Bounds:
+    """Estimates of μ_b − μ_c from M and I, with bounds C standard errors to either side."""
+    gaps = scores / information - problem.epsilon
+    widths = problem.sigma * np.sqrt(squared / information)
+    return Bounds(gaps, gaps - widths, gaps + widths, np.sqrt(squared))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +219,6 @@ class PairEvidence:
     scores: Reals
     prior: Reals
     largest: Reals
-    pulls: ClassVar[None] = None
 
     @classmethod
     def none(cls, rows: Integers, prior: Reals) -> PairEvidence:
@@ -197,12 +256,39 @@ class PairEvidence:
         )
         return squared_threshold(level, growth)
 
+    def tested(self, rows: Integers, arms: Integers, level: float) -> Self:
+        """It is up to date after every plan."""
+        return self
+
+    def bounds(
+        self, rows: Integers, arms: Integers, level: float, problem: ReducedProblem
+    ) -> Bounds:
+        """C standard errors to either side of the estimates."""
+        here = rows, arms
+        squared = self.squared_threshold(here, level)
+        return gap_bounds(self.scores[here], self.information[here], squared, problem)
+
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """The information so far, and C² where it has grown to ``growth`` times ρ at least."""
         here = pairs.rows, pairs.c
         have, prior = self.information[here], self.prior[here]
         grown = np.maximum(have / np.where(prior > 0.0, prior, 1.0), growth)
         return have, np.asarray(squared_threshold(level, grown))
+
+    def in_all(self, pairs: OpenPairs, lacking: Reals, least: Reals) -> None:
+        """Each plan counts by itself."""
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c; see ``squared_threshold``."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PairEvidence:
+        """The gap of every pair is larger by what is added to ε."""
+        more = epsilon - problem.epsilon
+        scores = self.scores + more * self.information
+        now = log_evidence(scores, self.information, self.prior, problem.sigma)
+        before = self.largest if more >= 0.0 else -np.inf
+        return replace(self, scores=scores, largest=np.maximum(now, before))
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,8 +419,213 @@ class PredictedEvidence:
         """C²: a gap of C standard errors has ln E = level."""
         return 2.0 * np.maximum(level + self.price[here], 0.0)
 
+    def tested(self, rows: Integers, arms: Integers, level: float) -> Self:
+        """It is up to date after every plan."""
+        return self
+
+    def bounds(
+        self, rows: Integers, arms: Integers, level: float, problem: ReducedProblem
+    ) -> Bounds:
+        """C standard errors to either side of the estimates."""
+        here = rows, arms
+        squared = self.squared_threshold(here, level)
+        return gap_bounds(self.scores[here], self.information[here], squared, problem)
+
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
         """Nothing, and C² for what is still missing: ln E grows by half of the squared gap, over σ²."""
         now = self.log_evidence[pairs.rows, pairs.c]
         missing = np.where(np.isfinite(now), level - now, level + FIRST_PRICE)
         return np.zeros(len(now)), 2.0 * np.maximum(missing, LEAST_MISSING)
+
+    def in_all(self, pairs: OpenPairs, lacking: Reals, least: Reals) -> tuple[Integers, Reals]:
+        """What is missing, beside what is there."""
+        have = self.information[pairs.rows, pairs.c]
+        return self.pulls, have + np.maximum(lacking, least)
+
+    def least_slack(self, here: Any, level: float, problem: ReducedProblem) -> Reals:
+        """C standard errors less the estimated μ_b − μ_c."""
+        return _least_slack(self, here, level, problem)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> PredictedEvidence:
+        """The same with another ε."""
+        other = replace(self, epsilon=epsilon)
+        before = self.largest if epsilon >= self.epsilon else -np.inf
+        return replace(other, largest=np.maximum(other.log_evidence, before))
+
+
+def _least_slack(
+    evidence: PairEvidence | PredictedEvidence, here: Any, level: float, problem: ReducedProblem
+) -> Reals:
+    """Where E is e^level when a gap is C standard errors: the ε that makes it so large."""
+    known = (evidence.information[here] > 0.0) & math.isfinite(level)
+    information = np.where(known, evidence.information[here], 1.0)
+    width = problem.sigma * np.sqrt(evidence.squared_threshold(here, level) / information)
+    apart = evidence.scores[here] / information - problem.epsilon
+    return np.where(known, (1.0 + ROUNDED) * width - apart, np.inf)
+
+
+def expected_verification(
+    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
+) -> float:
+    """About how many evaluations verify these arms by results of their own, if these are the means.
+
+    The pairs of the worst arm inside, and of the best one outside, decide that. A gap that seems to be
+    0 or less is taken for the smallest one that is not.
+
+    Examples
+    --------
+    >>> inside = np.array([True, False, False])
+    >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
+    14
+    """
+    candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+    worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
+    b = np.concatenate([np.full(len(others), worst), candidates])
+    c = np.concatenate([others, np.full(len(candidates), best)])
+    gaps = means[b] - means[c] + epsilon
+    gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
+    squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
+    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
+    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+
+
+class Verifier(ABC):
+    """Which evidence suits the noise, and what results have shown of it.
+
+    It is replaced when there are more results, and never changed.
+
+    Attributes
+    ----------
+    keeps_values : bool
+        Whether it needs every single result, not only their numbers and sums.
+    shares : tuple of float
+        The shares of δ for each time that sets are named.
+    means : Means
+        How results become means, with the variances as they are known now.
+    """
+
+    keeps_values: ClassVar[bool] = False
+    shares: ClassVar[tuple[float, ...]] = SHARES
+    means: Means
+
+    @classmethod
+    @abstractmethod
+    def own(cls, problem: ReducedProblem, spanned: Reals | None = None) -> Verifier:
+        """For the arms' own results, with a first plan that spans some features."""
+
+    @classmethod
+    @abstractmethod
+    def linear(cls, problem: ReducedProblem) -> Verifier:
+        """For means that are linear in the features."""
+
+    @abstractmethod
+    def after(self, told: FittedPlan) -> Self:
+        """With the results of one more plan."""
+
+    @abstractmethod
+    def before(self, past: PlanResults) -> Self:
+        """With results that were there before the first plan."""
+
+    @abstractmethod
+    def nothing(self, rows: Integers) -> Evidence:
+        """Nothing yet, for all pairs, before the first result."""
+
+    @abstractmethod
+    def evidence(
+        self, rows: Integers, guess: Fit, inside: Mask, risk: float, largest_risk: float
+    ) -> Evidence:
+        """Nothing yet, for sets that are named now; it suits these arms, with this risk.
+
+        ``largest_risk`` is that of all sets that are named.
+        """
+
+    @abstractmethod
+    def predicted(self, rows: Integers, guess: Fit) -> Evidence | None:
+        """The same by how well a model predicts the results, where there is such evidence."""
+
+    @abstractmethod
+    def intervals(self) -> tuple[Reals, Reals]:
+        """Bounds on the mean of every arm."""
+
+    def squared_threshold(self, level: float) -> float:
+        """About the C² at which a pair of a set that is named now is going to pass, at this level."""
+        return float(squared_threshold(level, 1.0 / PRIOR))
+
+    @abstractmethod
+    def with_slack(self, epsilon: float) -> Self:
+        """The same with another ε."""
+
+    def verification(self, means: Reals, inside: Mask) -> float | None:
+        """About how many results verify these arms, if these are the means; None where widths tell."""
+        return None
+
+    def supposed(self, plan: Integers, means: Reals) -> PlanResults | None:
+        """Results of a plan as they may come out; None where it is repeated until they are in."""
+        return None
+
+    def looks(self, made: int, looked: int) -> bool:
+        """Whether sets may be named after so many results; ``looked`` is when that was last asked."""
+        return True
+
+
+@dataclass(frozen=True, eq=False)
+class ByEstimates(Verifier):
+    """Evidence by what each plan estimates, for sub-Gaussian noise.
+
+    Attributes
+    ----------
+    problem : ReducedProblem
+        With σ of every arm.
+    arms : ArmEvidence
+        What all plans so far say of every arm.
+    """
+
+    problem: ReducedProblem
+    means: Means
+    arms: ArmEvidence
+
+    @classmethod
+    def own(cls, problem: ReducedProblem, spanned: Reals | None = None) -> ByEstimates:
+        """By the arms' own averages."""
+        return cls(problem, OwnMeans(problem, spanned), ArmEvidence.none(len(problem.features)))
+
+    @classmethod
+    def linear(cls, problem: ReducedProblem) -> ByEstimates:
+        """By least squares."""
+        return cls(problem, LinearMeans(problem), ArmEvidence.none(len(problem.features)))
+
+    def after(self, told: FittedPlan) -> ByEstimates:
+        """With what one more plan says of every arm."""
+        return replace(self, arms=self.arms.after(told.fit.means, told.fit.own_variances))
+
+    def before(self, past: PlanResults) -> ByEstimates:
+        """With earlier results: ρ is that of one result, whatever came first."""
+        noise = self.problem.noise_of_arms
+        return replace(self, arms=ArmEvidence(past.pulls / noise, past.sums / noise, 1.0 / noise))
+
+    def with_slack(self, epsilon: float) -> ByEstimates:
+        """The same with another ε."""
+        return replace(self, problem=self.problem._replace(epsilon=epsilon))
+
+    def nothing(self, rows: Integers) -> PairEvidence:
+        """With ρ from the first plan."""
+        return PairEvidence.none(rows, np.zeros((len(rows), len(self.problem.features))))
+
+    def evidence(
+        self, rows: Integers, guess: Fit, inside: Mask, risk: float, largest_risk: float
+    ) -> PairEvidence:
+        """With a ρ that suits the gaps as they seem to be."""
+        problem = self.problem
+        gaps = np.abs(guess.means[rows, None] - guess.means) + problem.epsilon
+        errors = problem.sigma * np.sqrt(guess.variances(rows))
+        needed = squared_threshold(-math.log(risk), 1.0 / PRIOR) * problem.sigma**2
+        prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
+        return PairEvidence.none(rows, prior)
+
+    def predicted(self, rows: Integers, guess: Fit) -> PredictedEvidence:
+        """By predictions of normal noise."""
+        return PredictedEvidence.none(rows, guess, self.problem)
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """A mixture for every arm by itself."""
+        return self.arms.bounds(self.problem.sigma, self.problem.delta)

@@ -33,39 +33,40 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
+from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
+from shortlist.noise.bounded import StatedRange
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL
+from shortlist.plans.bets.pooled import INTERVAL_OF_BETS, ByBets
 from shortlist.plans.evidence import (
+    HALF_WIDTH,
+    PRIOR,
+    ByEstimates,
     Evidence,
     FittedPlan,
     OpenPairs,
-    PairEvidence,
+    Verifier,
     squared_threshold,
 )
-from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
+from shortlist.plans.means import Fit, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
 
-# Shares of δ, one for each time that sets are named; what is left is for the pairs without a named
-# set. The best shares are in proportion to how often each time decides:
-# `benchmarks/guess_and_verify.py namings`.
-SHARES = (0.8, 0.12, 0.04)
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
 DRAWS = 1000
-PRIOR = 1.0 / 6.0  # ρ over the information that the pair seems to need
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
-HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is taken for that
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
@@ -81,10 +82,11 @@ NAMED_SETS = StrategyThreshold(
 
 @dataclass(frozen=True, eq=False)
 class Naming:
-    """Sets named at one time: the risk of each, and the evidence since."""
+    """Sets named at one time: the risk of each, the evidence since, and the results until then."""
 
     evidence: Evidence
     risks: dict[bytes, float]
+    made: int
 
     def risk(self, inside: Mask) -> float:
         """The share of δ spent on declaring this set correct; 0 if it was never named."""
@@ -99,7 +101,7 @@ class Tables:
     ----------
     rows : array of int
         The arms b of the tables' rows, in order.
-    fall_back : PairEvidence
+    fall_back : Evidence
         From the first plan on, or from when the arm b got its row.
     level : float
         ln of what the fall-back's E must reach.
@@ -108,7 +110,7 @@ class Tables:
     """
 
     rows: Integers
-    fall_back: PairEvidence
+    fall_back: Evidence
     level: float
     namings: tuple[Naming, ...] = ()
 
@@ -130,6 +132,17 @@ class Tables:
         fall_back = self.fall_back.with_rows(more)
         return replace(self, rows=np.append(self.rows, more), fall_back=fall_back, namings=namings)
 
+    def tested(self, *sets: Mask) -> Tables:
+        """With the evidence for some sets up to date."""
+        namings = list(self.namings)
+        for inside in sets:
+            for i, each in enumerate(namings):
+                if risk := each.risk(inside):
+                    pairs = self.of(inside), np.flatnonzero(~inside)
+                    evidence = each.evidence.tested(*pairs, -math.log(risk))
+                    namings[i] = replace(each, evidence=evidence)
+        return replace(self, namings=tuple(namings))
+
     def of(self, inside: Mask) -> Integers:
         """The rows of the arms inside, in the order of the arms."""
         place = np.full(len(inside), -1)
@@ -144,6 +157,34 @@ class Tables:
             if risk := each.risk(inside):
                 margins = np.maximum(margins, each.evidence.largest[here] + math.log(risk))
         return margins
+
+    def least_slack(self, inside: Mask, problem: ReducedProblem) -> Reals:
+        """The least ε with which each pair of b inside and c outside passes; ε if it has passed."""
+        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        least = self.fall_back.least_slack(here, self.level, problem)
+        for each in self.namings:
+            if risk := each.risk(inside):
+                slack = each.evidence.least_slack(here, -math.log(risk), problem)
+                least = np.minimum(least, slack)
+        return np.where(self.margins(inside) >= 0.0, np.minimum(least, problem.epsilon), least)
+
+    def settled(self, inside: Mask) -> Mask:
+        """The pairs of b inside and c outside that have passed without a named set.
+
+        The wrong ones of these pairs, whatever the arms inside, ever pass with a probability of at
+        most what the fall-back has of δ.
+        """
+        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        return np.asarray(self.fall_back.largest[here] >= self.level)
+
+    def with_slack(self, epsilon: float, problem: ReducedProblem) -> Tables:
+        """The same results judged with another ε than the problem's."""
+        namings = tuple(
+            replace(each, evidence=each.evidence.with_slack(epsilon, problem))
+            for each in self.namings
+        )
+        fall_back = self.fall_back.with_slack(epsilon, problem)
+        return replace(self, fall_back=fall_back, namings=namings)
 
     def latest(self, inside: Mask) -> tuple[Evidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
@@ -160,12 +201,21 @@ class GuessAndVerify(Strategy):
     ----------
     problem : ReducedProblem
         What the strategy is given.
-    shares : tuple of float
-        The shares of δ for each time that sets are named. What they leave is the fall-back's.
+    shares : tuple of float, optional
+        The shares of δ for each time that sets are named. What they leave is the fall-back's. By default
+        the verifier's.
+    kind : type of Verifier
+        What suits the noise.
     """
 
-    def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
+    def __init__(
+        self,
+        problem: ReducedProblem,
+        shares: tuple[float, ...] | None = None,
+        kind: type[Verifier] = ByEstimates,
+    ) -> None:
         arms = len(problem.features)
+        shares = kind.shares if shares is None else shares
         left = 1.0 - sum(shares)
         if min(shares, default=1.0) <= 0.0 or left < -1e-9:
             raise InvalidSetting(
@@ -178,39 +228,45 @@ class GuessAndVerify(Strategy):
                 "or leave out arms that are known to be bad."
             )
         self._problem, self._shares = problem, shares
-        self._means = self.means(problem)
+        self._verifier = self.verifier(problem, kind)
+        self.keeps_values = self._verifier.keeps_values
         if problem.first is None:
-            self.plan, self._weights = self._means.first()
+            self.plan, self._weights = self._verifier.means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
         self._results = PlanResults.none(arms)
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
-        nothing = PairEvidence.none(rows, np.zeros((len(rows), arms)))
-        self._tables = Tables(rows, nothing, level)
+        self._tables = Tables(rows, self._verifier.nothing(rows), level)
+        self._looked = 0  # results so far when sets were last considered to be named
         self._whole: Fit | None = None
         self._guess: Fit | None = None
-        self._arms = ArmEvidence.none(arms)
         self.inside = np.zeros(arms, np.bool_)
 
-    def means(self, problem: ReducedProblem) -> Means:
-        """How results become means."""
+    def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
+        """How results become means and evidence."""
         arms, rank = problem.features.shape
-        return OwnMeans(problem) if rank == arms else LinearMeans(problem)
+        return kind.own(problem) if rank == arms else kind.linear(problem)
 
-    def guess(self, results: PlanResults, whole: Fit) -> Fit:
-        """What the guess is made from: all results as they are, or a model of them."""
+    def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
+        """What the guess is made from: all results as they are, or a model of them.
+
+        ``noise`` is (σ_a/σ)² as it is known now.
+        """
         return whole
 
-    def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
-        """Nothing yet, for sets that are named now; it suits these arms, with this risk."""
-        problem = self._problem
-        gaps = np.abs(guess.means[tables.rows, None] - guess.means) + problem.epsilon
-        errors = problem.sigma * np.sqrt(guess.variances(tables.rows))
-        needed = squared_threshold(-math.log(risk), 1.0 / PRIOR) * problem.sigma**2
-        prior = PRIOR * needed / np.maximum(gaps, HALF_WIDTH * errors) ** 2
-        return PairEvidence.none(tables.rows, prior)
+    def evidence(
+        self,
+        verifier: Verifier,
+        tables: Tables,
+        guess: Fit,
+        inside: Mask,
+        risks: dict[bytes, float],
+    ) -> Evidence:
+        """Nothing yet, for sets that are named now with these risks; it suits the arms inside."""
+        risk = risks[np.packbits(inside).tobytes()]
+        return verifier.evidence(tables.rows, guess, inside, risk, max(risks.values()))
 
     def likely(self, guess: Fit, times: int) -> float:
         """How likely sets must be to be named, where some were named ``times`` times."""
@@ -218,15 +274,17 @@ class GuessAndVerify(Strategy):
 
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
-        problem, plan, weights = self._problem, self.plan, self._weights
+        plan, weights, looked = self.plan, self._weights, self._looked
         total = self._results + results
         made = int(total.pulls.sum())
-        new = self._means.fit(results)
-        tables = self._tables.after(FittedPlan(results, new, self._guess), problem)
-        arms = self._arms.after(new.means, new.own_variances)
-        whole = self._means.fit(total)
-        guess = self.guess(total, whole)
-        tables = tables.with_rows(np.flatnonzero(best_of(guess.means, problem.m)))
+        told = FittedPlan(results, self._verifier.means.fit(results), self._guess)
+        verifier = self._verifier.after(told)
+        problem = self._problem._replace(noise=verifier.means.noise)
+        tables = self._tables.after(told, problem)
+        whole = verifier.means.fit(total)
+        guess = self.guess(total, whole, verifier.means.noise)
+        best = best_of(guess.means, problem.m)
+        tables = tables.with_rows(np.flatnonzero(best)).tested(best, self.inside)
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
         stops = bool(margins.min() >= 0.0)
@@ -234,11 +292,15 @@ class GuessAndVerify(Strategy):
         if not stops:
             pairs = self._open_pairs(tables, guess, inside, margins)
             rng = np.random.default_rng([seed, made])
-            tables = self._name(tables, guess, inside, pairs, rng)
-            plan, weights = self._next_plan(tables, guess, inside, pairs, float(made))
-        self._tables, self._results = tables, total
-        self._whole, self._guess = whole, guess
-        self.plan, self._weights, self.inside, self._arms = plan, weights, inside, arms
+            if verifier.looks(made, looked):
+                looked = made
+                tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
+            plan, weights = self._next_plan(
+                verifier, tables, guess, inside, pairs, float(made), rng
+            )
+        self._verifier, self._tables, self._results = verifier, tables, total
+        self._whole, self._guess, self._looked = whole, guess, looked
+        self.plan, self._weights, self.inside = plan, weights, inside
         self.b, self.c, self.threshold, self.statistic = at
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
@@ -264,7 +326,7 @@ class GuessAndVerify(Strategy):
         needs = self._needs(pairs, squared, width=0.0) - have
         if evidence is tables.fall_back and len(tables.namings) < len(self._shares):
             level = -math.log(self._problem.delta * self._shares[len(tables.namings)])
-            fresh = squared_threshold(level, 1.0 / PRIOR)
+            fresh = self._verifier.squared_threshold(level)
             needs = np.minimum(needs, self._needs(pairs, fresh, width=0.0))
         return float((needs * pairs.variances).max())
 
@@ -276,21 +338,18 @@ class GuessAndVerify(Strategy):
         b, c = np.flatnonzero(inside)[row], np.flatnonzero(~inside)[column]
         evidence, level = tables.latest(inside)
         here = tables.of(inside)[row], c
-        problem, information = self._problem, evidence.information[here]
-        if not information > 0.0:  # named just now
+        if not evidence.information[here] > 0.0:  # named just now
             evidence, level = tables.fall_back, tables.level
-            information = evidence.information[here]
-        if not information > 0.0:
+        if not evidence.information[here] > 0.0:
             return int(b), int(c), math.inf, math.inf
-        squared = evidence.squared_threshold(here, level)
         # As in ``differences``, to the last digit.
-        gap = evidence.scores[here] / information - problem.epsilon
-        bound = problem.sigma * np.sqrt(squared / information) - gap
+        found = evidence.bounds(np.array(here[:1]), np.array(here[1:]), level, self._problem)
+        bound = -float(found.lower[0])
         # A pair that passed once has passed, though its bound may be wider now.
         passed = bool(margins[row, column] >= 0.0)
-        slack = problem.epsilon
+        slack = self._problem.epsilon
         statistic = min(bound, slack) if passed else max(bound, np.nextafter(slack, np.inf))
-        return int(b), int(c), math.sqrt(squared), float(statistic)
+        return int(b), int(c), float(found.threshold[0]), float(statistic)
 
     def _open_pairs(self, tables: Tables, guess: Fit, inside: Mask, margins: Reals) -> OpenPairs:
         candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
@@ -304,10 +363,12 @@ class GuessAndVerify(Strategy):
 
     def _name(
         self,
+        verifier: Verifier,
         tables: Tables,
         guess: Fit,
         inside: Mask,
         pairs: OpenPairs,
+        made: int,
         rng: np.random.Generator,
     ) -> Tables:
         """The tables with sets named now, where that is worth while."""
@@ -329,14 +390,14 @@ class GuessAndVerify(Strategy):
         if times and evidence is not tables.fall_back:
             have, squared = evidence.wanted(pairs, level, 1.0 / PRIOR)
             now = np.maximum(self._needs(pairs, squared) - have, 0.0)
-            again = self._needs(pairs, squared_threshold(-math.log(risks[key]), 1.0 / PRIOR))
+            again = self._needs(pairs, verifier.squared_threshold(-math.log(risks[key])))
             if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
                 return tables
         arms = np.flatnonzero(
             np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
         )
         tables = tables.with_rows(arms)
-        named = Naming(self.evidence(tables, guess, inside, risks[key]), risks)
+        named = Naming(self.evidence(verifier, tables, guess, inside, risks), risks, made)
         return replace(tables, namings=(*tables.namings, named))
 
     def _needs(self, pairs: OpenPairs, squared: Any, width: float = HALF_WIDTH) -> Reals:
@@ -348,7 +409,14 @@ class GuessAndVerify(Strategy):
     # Plans
 
     def _next_plan(
-        self, tables: Tables, guess: Fit, inside: Mask, pairs: OpenPairs, made: float
+        self,
+        verifier: Verifier,
+        tables: Tables,
+        guess: Fit,
+        inside: Mask,
+        pairs: OpenPairs,
+        made: float,
+        rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan for the open pairs, about a quarter as long as they need, and its weights."""
         sigma = self._problem.sigma
@@ -362,25 +430,56 @@ class GuessAndVerify(Strategy):
         else:
             have, squared = evidence.wanted(pairs, level, LEAST_GROWTH)
         widths = NARROWED * sigma * np.sqrt(squared * pairs.variances)
-        needs = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
-        # A pair that seems to need nothing more is still open: it must not be forgotten.
-        needs = np.maximum(needs, SHORTEST / pairs.variances)
-        return self.plan_for(pairs, needs, None if guesses else evidence, guess, made)
+        lacking = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
+        to_add_to = None if guesses else evidence
+        return self.plan_for(verifier.means, pairs, lacking, to_add_to, guess, made, rng)
 
     def plan_for(
-        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+        self,
+        means: Means,
+        pairs: OpenPairs,
+        lacking: Reals,
+        evidence: Evidence | None,
+        guess: Fit,
+        made: float,
+        rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
-        """A plan that gives the pairs some of the information they need, and its weights.
+        """A plan that gives the pairs some of the information they lack, and its weights.
 
-        ``evidence`` is what it is to add to; None before a guess is named.
+        ``evidence`` is what it is to add to; None before a guess is named. Where that counts the results
+        of all plans together, the plan asks for those that are missing.
         """
-        weights, total = self._means.design(
+        # A pair that seems to lack nothing is still open: it must not be forgotten.
+        least = SHORTEST / pairs.variances
+        in_all = None if evidence is None else evidence.in_all(pairs, lacking, least)
+        needs = np.maximum(lacking, least) if in_all is None else in_all[1]
+        weights, total = means.design(
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
-        length = max(self._means.shortest * made, min(made, QUARTER * total))
-        return self._means.plan(weights, length), weights
+        if in_all is not None:
+            return means.lacking(pairs.b, pairs.c, weights * total, in_all[0], made, rng), weights
+        length = max(means.shortest * made, min(made, QUARTER * total))
+        return means.plan(weights, length, rng), weights
+
+    def suppose(self, means: Reals) -> None:
+        """Go on as if the plan's results had come out as the verifier supposes, if it does."""
+        results = self._verifier.supposed(self.plan, means)
+        if results is not None:
+            self.decide(results, 0)
 
     # What a study shows
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """By what the verification of sets that may be right would take."""
+        guess, problem = self._guess, self._problem
+        if guess is None:
+            return None
+        last = [each.made for each in self._tables.namings if each.risk(self.inside)][-1:]
+        since = sum(int(self._results.pulls.sum()) - made for made in last)
+        drawn = guess.means + problem.sigma * guess.draw(np.arange(len(guess.means)), count, rng)
+        needed = [self._verifier.verification(each, best_of(each, problem.m)) for each in drawn]
+        known = [each for each in needed if each is not None]
+        return np.maximum(np.array(known) - since, 1.0) if known else None
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
@@ -393,20 +492,21 @@ class GuessAndVerify(Strategy):
         """
         assert self._whole is not None
         gap = self._whole.means - self._whole.means[j]
-        width = np.full(len(gap), np.inf)
-        tables, rows = self._tables, self._tables.rows
-        if j in rows:  # as b: scores are for μ_j − μ_i
-            sign, here, all_arms = -1.0, np.flatnonzero(rows == j)[0], np.arange(len(gap))
+        lower, upper = np.full(len(gap), -np.inf), np.full(len(gap), np.inf)
+        tables, every = self._tables, np.arange(len(gap))
+        has_row = j in tables.rows
+        if has_row:  # as b: bounds are for μ_j − μ_i
+            places, columns = np.full(len(gap), np.flatnonzero(tables.rows == j)[0]), every
         else:  # as c, of the arms that have rows
-            sign, here, all_arms = 1.0, (slice(None), j), rows
+            places, columns = np.arange(len(tables.rows)), np.full(len(tables.rows), j)
         for evidence, level in ((tables.fall_back, tables.level), tables.latest(self.inside)):
-            known = (evidence.information[here] > 0.0) & math.isfinite(level)
-            information, arms = evidence.information[here][known], all_arms[known]
-            gap[arms] = sign * (evidence.scores[here][known] / information - self._problem.epsilon)
-            squared = evidence.squared_threshold(here, level)[known]
-            width[arms] = self._problem.sigma * np.sqrt(squared / information)
-        gap[j] = width[j] = 0.0
-        lower, upper = gap - width, gap + width
+            known = (evidence.information[places, columns] > 0.0) & math.isfinite(level)
+            rows, others = places[known], columns[known]
+            found = evidence.bounds(rows, others, level, self._problem)
+            arms = others if has_row else tables.rows[rows]
+            signed = (-found.gaps, -found.upper, -found.lower) if has_row else found[:3]
+            gap[arms], lower[arms], upper[arms] = signed
+        gap[j] = lower[j] = upper[j] = 0.0
         passed, slack = self._tables.margins(self.inside) >= 0.0, self._problem.epsilon
         if self.inside[j]:
             others = np.flatnonzero(~self.inside)[passed[np.flatnonzero(self.inside) == j][0]]
@@ -416,16 +516,46 @@ class GuessAndVerify(Strategy):
             lower[others] = np.minimum(np.maximum(lower, -slack), gap)[others]
         return gap, lower, upper
 
+    def certified(self, epsilon: float) -> Certified:
+        """What the pairs say that have passed; of single arms, those that passed without a named set.
+
+        A named set has no share of δ for claims about its single arms, and the fall-back has one for
+        all pairs.
+        """
+        if not self.has_looked:
+            return super().certified(epsilon)
+        tables, inside = self._tables, self.inside
+        least = float(tables.least_slack(inside, self._problem).max())
+        passed = tables.margins(inside) >= 0.0
+        return Certified.by_pairs(inside, least, passed, tables.settled(inside))
+
+    @property
+    def has_looked(self) -> bool:
+        """Whether a plan is in."""
+        return self._whole is not None
+
+    def widen(self, epsilon: float) -> None:
+        """Judge all evidence so far with this ε; the arms inside and the plan stay."""
+        after = self.copy()
+        after._tables = self._tables.with_slack(epsilon, self._problem)
+        after._problem = self._problem._replace(epsilon=epsilon)
+        after._verifier = self._verifier.with_slack(epsilon)
+        if self.has_looked:
+            after._tables = after._tables.tested(self.inside)
+            at = after._boundary(after._tables, self.inside, after._tables.margins(self.inside))
+            after.b, after.c, after.threshold, after.statistic = at
+        vars(self).update(vars(after))
+
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""
-        alike = (self._problem.noise_of_arms == 1.0).all()
-        if self._whole is None or alike or isinstance(self._means, OwnMeans):
+        alike = (self._verifier.means.noise == 1.0).all()
+        if self._whole is None or alike or isinstance(self._verifier.means, OwnMeans):
             return means, variances
         return self._whole.means, self._whole.own_variances
 
     def intervals(self) -> tuple[Reals, Reals]:
         """Bounds on every arm by itself, by the plans made so far."""
-        return self._arms.bounds(self._problem.sigma, self._problem.delta)
+        return self._verifier.intervals()
 
     def threshold_at(self, time: float) -> float:
         """C of the guess that is named first."""
@@ -466,6 +596,38 @@ def vote(
     return votes
 
 
+NAMED_BETS = StrategyThreshold(
+    "named_bets",
+    "The C at which the bets on one pair reach 1/share, for a set named beforehand.",
+    "after Karnin 2016 and Waudby-Smith and Ramdas 2024; proof: docs/proofs.md of shortlist",
+    coverage=EACH_ARM,
+)
+
+
+def guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
+    """Guess-and-verify of this name, with a variant for results in a range."""
+    both = Planned(
+        strategy=GuessAndVerify,
+        threshold=NAMED_SETS,
+        name=name,
+        works=("karnin",),
+        adapted=True,
+        summary=f"Karnin 2016, adapted to any m; {summary}",
+        interval=INTERVAL,
+        uses_noise=True,
+        **others,
+    )
+    bets = replace(
+        both,
+        strategy=partial(GuessAndVerify, kind=ByBets),
+        threshold=NAMED_BETS,
+        works=("karnin", "waudby_smith"),
+        interval=INTERVAL_OF_BETS,
+        results=StatedRange(),
+    )
+    return replace(both, in_range=bets)
+
+
 ALGORITHMS = {
     "Guess-and-verify": Planned(
         strategy=GuessAndVerify,
@@ -477,15 +639,9 @@ ALGORITHMS = {
         interval=INTERVAL,
         uses_noise=True,
     ),
-    "Guess-and-verify (own results)": Planned(
-        strategy=GuessAndVerify,
-        threshold=NAMED_SETS,
-        name="Guess-and-verify (own results)",
-        works=("karnin",),
-        adapted=True,
-        summary="Karnin 2016, adapted to any m; the same by the arms' own results, without features",
-        interval=INTERVAL,
-        uses_noise=True,
+    "Guess-and-verify (own results)": guess_and_verify(
+        "Guess-and-verify (own results)",
+        "the same by the arms' own results, without features",
         relation=Unrelated,
     ),
 }

@@ -21,41 +21,32 @@ from typing import Any, Self
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.designs.pairs import (
-    contrast_design,
-    own_design,
-    spread_design,
-)
+from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
-from shortlist.numerics.order import first_largest, largest_first
+from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.evidence import (
-    FIRST_PRICE,
+    HALF_WIDTH,
+    PRIOR,
+    ByEstimates,
     Evidence,
     OpenPairs,
-    PredictedEvidence,
+    Verifier,
+    expected_verification,
     squared_threshold,
 )
-from shortlist.plans.guess_and_verify import (
-    HALF_WIDTH,
-    NAMED_SETS,
-    PRIOR,
-    SHARES,
-    GuessAndVerify,
-    Tables,
-)
+from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify, Tables
 from shortlist.plans.means import (
     Fit,
     Means,
     NearlyLinearFit,
     OwnFit,
-    OwnMeans,
     nearly_linear,
 )
-from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
+from shortlist.plans.phased import PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem
@@ -70,8 +61,6 @@ LIKELY_IF_LINEAR, LIKELY_AGAIN_IF_LINEAR = (
     0.8,
 )  # as ``LIKELY``, where the means seem to be linear
 PAIRED_PRICE = 0.9  # what the mixture of ``PairEvidence`` costs, in ln E
-OVERSHOOT = 1.6  # by which verifying takes longer than the mean growth of ln E says: measured
-GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 
 ANY_MEANS = StrategyThreshold(
     NAMED_SETS.name,
@@ -193,6 +182,8 @@ class GuidedStrategy(GuessAndVerify):
     past : (PlanResults, array of bool), optional
         All results so far, and the m arms that are to be verified. They guide; only later results
         verify.
+    kind : type of Verifier
+        What suits the noise.
     """
 
     def __init__(
@@ -201,6 +192,7 @@ class GuidedStrategy(GuessAndVerify):
         features: Reals,
         model: Any,
         past: tuple[PlanResults, Mask] | None = None,
+        kind: type[Verifier] = ByEstimates,
     ) -> None:
         self._features, self._model = features, model
         self._basis = with_intercept(problem.features)
@@ -211,36 +203,35 @@ class GuidedStrategy(GuessAndVerify):
         # arms without a result of their own can only be guessed by it.
         self._asks_model = model is not None or self._is_few or past is not None
         self._begins = past is None
-        super().__init__(problem)
-        # ρ is that of one result, not of those that happen to come first: then any past will do.
-        self._arms = ArmEvidence(np.zeros(arms), np.zeros(arms), 1.0 / problem.noise_of_arms)
-        self._named_at = 0  # results so far when sets were last named, for projections only
+        self._before = 0 if past is None else int(past[0].pulls.sum())
+        super().__init__(problem, kind=kind)
         if past is not None:
             self._begin_with(*past)
 
-    def means(self, problem: ReducedProblem) -> Means:
-        """The arms' own averages; the first plan only has to span the features where these are few."""
-        return GuidedMeans(problem, self._basis if self._is_few and self._begins else None)
+    def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
+        """By the arms' own results; the first plan only has to span the features where these are few."""
+        own = kind.own(problem, self._basis if self._is_few and self._begins else None)
+        return own.before(PlanResults.none(len(problem.features)))
 
     def _begin_with(self, results: PlanResults, inside: Mask) -> None:
         """Verify arms that were found by other means, with all results so far to guide."""
-        noise = self._problem.noise_of_arms
         made = int(results.pulls.sum())
         self._results, self.inside = results, inside
-        self._whole = self._means.fit(results)
-        self._arms = ArmEvidence(results.pulls / noise, results.sums / noise, 1.0 / noise)
-        guess = self._guess = self.guess(results, self._whole)
+        verifier = self._verifier = self._verifier.before(results)
+        self._whole = verifier.means.fit(results)
+        guess = self._guess = self.guess(results, self._whole, verifier.means.noise)
         tables = self._tables.with_rows(
             np.flatnonzero(inside | best_of(guess.means, int(inside.sum())))
         )
         pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
         rng = np.random.default_rng(made)
-        self._tables = self._name(tables, guess, inside, pairs, rng)
-        self._named_at = made
+        self._tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
-        self.plan, self._weights = self._next_plan(self._tables, guess, inside, pairs, float(made))
+        self.plan, self._weights = self._next_plan(
+            verifier, self._tables, guess, inside, pairs, float(made), rng
+        )
 
-    def guess(self, results: PlanResults, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """What the model makes of all results."""
         sigma = self._problem.sigma
         if not self._asks_model:
@@ -250,7 +241,7 @@ class GuidedStrategy(GuessAndVerify):
             # Results of a study that relied on the features span them, but perhaps not a constant too.
             spans = np.linalg.matrix_rank(self._basis[seen]) == self._basis.shape[1]
             basis = self._basis if spans else self._bare
-            return nearly_linear(basis, results, self._problem.noise_of_arms, sigma)
+            return nearly_linear(basis, results, noise, sigma)
         means, own = whole.means, whole.own_variances
         predictions = predicted(self._model, self._features[seen], means[seen])
         known, variances = combined(means[seen], sigma**2 * own[seen], predictions)
@@ -258,21 +249,29 @@ class GuidedStrategy(GuessAndVerify):
         means[seen], own[seen] = known, variances / sigma**2
         return OwnFit(means, own)
 
-    def evidence(self, tables: Tables, guess: Fit, inside: Mask, risk: float) -> Evidence:
+    def evidence(
+        self,
+        verifier: Verifier,
+        tables: Tables,
+        guess: Fit,
+        inside: Mask,
+        risks: dict[bytes, float],
+    ) -> Evidence:
         """By predictions where the means seem to be linear, unless the price would be too high."""
-        paired = super().evidence(tables, guess, inside, risk)
-        self._named_at = int(self._results.pulls.sum() + self.plan.sum())
-        if not _seems_linear(guess):
+        paired = super().evidence(verifier, tables, guess, inside, risks)
+        predicted = verifier.predicted(tables.rows, guess) if _seems_linear(guess) else None
+        if predicted is None:
             return paired
         b, c, squares = (each[0] for each in hardest_pairs(guess, inside, self._problem))
         # As many results as tell these two apart, and what is predicted of each until then. Results of
         # other arms improve the predictions meanwhile: half of the price is expected.
+        risk = risks[np.packbits(inside).tobytes()]
         squared = squared_threshold(-math.log(risk), 1.0 / PRIOR) * self._problem.sigma**2
         pulls, spread = 2.0 * squared * squares, guess.own_variances / self._problem.noise_of_arms
         price = 0.25 * math.log1p(pulls * spread[b]) + 0.25 * math.log1p(pulls * spread[c])
         if price > PAIRED_PRICE:
             return paired
-        return PredictedEvidence.none(tables.rows, guess, self._problem)
+        return predicted
 
     def likely(self, guess: Fit, times: int) -> float:
         """More where the means seem to be linear: guessing is cheap then."""
@@ -281,36 +280,28 @@ class GuidedStrategy(GuessAndVerify):
         return super().likely(guess, times)
 
     def plan_for(
-        self, pairs: OpenPairs, needs: Reals, evidence: Evidence | None, guess: Fit, made: float
+        self,
+        means: Means,
+        pairs: OpenPairs,
+        lacking: Reals,
+        evidence: Evidence | None,
+        guess: Fit,
+        made: float,
+        rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan by the features to guess while that says most; to verify, results that are lacking."""
         if evidence is None and self._is_few and isinstance(guess, NearlyLinearFit):
             departures = guess.own[pairs.b] + guess.own[pairs.c]
             if departures.mean() < DEPARTING * pairs.variances.mean():
+                needs = np.maximum(lacking, SHORTEST / pairs.variances)
                 most = largest_first(needs * pairs.variances)[:PAIRS]
                 weights, total = contrast_design(
-                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=self._means.noise
+                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=means.noise
                 )
                 length = max(SHORTEST * made, min(made, QUARTER * total))
-                scaled = self._basis / np.sqrt(self._means.noise)[:, None]
+                scaled = self._basis / np.sqrt(means.noise)[:, None]
                 return counts(np.ascontiguousarray(scaled), weights, length), np.zeros(len(weights))
-        if evidence is None or evidence.pulls is None:
-            return super().plan_for(pairs, needs, evidence, guess, made)
-        have, counted = evidence.information[pairs.rows, pairs.c], evidence.pulls
-        weights, total = own_design(
-            pairs.b, pairs.c, have + needs, self._means.noise, self._weights
-        )
-        lacking = np.maximum(weights * total - counted, 0.0)
-        length = max(self._means.shortest * made, min(GROWTH * made, QUARTER * lacking.sum()))
-        share = min(1.0, length / max(float(lacking.sum()), 1e-9))
-        # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
-        plan = np.floor(share * lacking + 0.5).astype(np.int64)
-        compared = np.zeros(len(plan), np.bool_)
-        compared[pairs.b] = compared[pairs.c] = True
-        plan[compared & (counted == 0) & (plan == 0)] = 1
-        if not plan.any():
-            plan[first_largest(lacking)] = 1
-        return plan, weights
+        return super().plan_for(means, pairs, lacking, evidence, guess, made, rng)
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """The arms' own averages; for an arm without a result, what the model says."""
@@ -322,23 +313,20 @@ class GuidedStrategy(GuessAndVerify):
             np.where(seen, self._whole.own_variances, self._guess.own_variances),
         )
 
-    @property
-    def has_guess(self) -> bool:
-        """Whether there is anything to guess by: not before the first plan is in."""
-        return self._guess is not None
-
-    def expected_results(self, count: int, rng: np.random.Generator) -> Reals:
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
-        problem, guess = self._problem, self._guess
-        assert guess is not None
+        problem, guess, noise = self._problem, self._guess, self._verifier.means.noise
+        if guess is None:
+            return None
         arms = np.arange(len(guess.means))
         drawn = guess.means + problem.sigma * guess.draw(arms, count, rng)
         others = problem.sigma, problem.epsilon, problem.delta
         needed = [
-            expected_verification(means, best_of(means, problem.m), problem.noise_of_arms, *others)
+            expected_verification(means, best_of(means, problem.m), noise, *others)
             for means in drawn
         ]
-        return np.maximum(np.array(needed) - (self._results.pulls.sum() - self._named_at), 1.0)
+        named_at = max((each.made for each in self._tables.namings), default=self._before)
+        return np.maximum(np.array(needed) - (self._results.pulls.sum() - named_at), 1.0)
 
     def cost_if_linear(self) -> float | None:
         """The evaluations that relying on linear means would take, as a share of those without.
@@ -349,7 +337,7 @@ class GuidedStrategy(GuessAndVerify):
         if self._guess is None:
             return None
         pairs = hardest_pairs(self._guess, self.inside, self._problem)
-        noise = self._problem.noise_of_arms
+        noise = self._verifier.means.noise
         _, linear = contrast_design(
             np.ascontiguousarray(self._problem.features), *pairs, noise=noise
         )
@@ -358,24 +346,6 @@ class GuidedStrategy(GuessAndVerify):
 
 def _seems_linear(guess: Fit) -> bool:
     return isinstance(guess, NearlyLinearFit) and guess.departure == 0.0
-
-
-class GuidedMeans(OwnMeans):
-    """The arms' own averages, with a first plan that spans some features.
-
-    ``basis`` are the features; None for one pull of every arm.
-    """
-
-    def __init__(self, problem: ReducedProblem, basis: Reals | None) -> None:
-        super().__init__(problem)
-        self._basis = basis
-
-    def first(self) -> tuple[Integers, Reals]:
-        """A plan of least largest variance, and no weights yet."""
-        if self._basis is None:
-            return super().first()
-        weights = spread_design(self._basis)
-        return counts(self._basis, weights, FIRST * self._basis.shape[1]), np.zeros(len(self.noise))
 
 
 def with_intercept(reduced: Reals) -> Reals:
@@ -395,31 +365,6 @@ def with_intercept(reduced: Reals) -> Reals:
         left -= basis @ (basis.T @ left)
         basis = np.column_stack([basis, left / np.linalg.norm(left)])
     return np.ascontiguousarray(basis)
-
-
-def expected_verification(
-    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
-) -> float:
-    """About how many evaluations verify these arms by results of their own, if these are the means.
-
-    The pairs of the worst arm inside, and of the best one outside, decide that. A gap that seems to be
-    0 or less is taken for the smallest one that is not.
-
-    Examples
-    --------
-    >>> inside = np.array([True, False, False])
-    >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
-    14
-    """
-    candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
-    b = np.concatenate([np.full(len(others), worst), candidates])
-    c = np.concatenate([others, np.full(len(candidates), best)])
-    gaps = means[b] - means[c] + epsilon
-    gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
-    squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
-    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
 
 
 def hardest_pairs(

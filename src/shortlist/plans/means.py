@@ -23,12 +23,13 @@ from shortlist.designs.pairs import (
     spreads,
     whitened,
 )
-from shortlist.numerics.order import largest_first
+from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
-from shortlist.plans.phased import FIRST, PAIRS, SHORTEST, counts
+from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
+GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
 
 
@@ -101,7 +102,62 @@ class OwnFit(Fit):
         return rng.standard_normal((count, len(arms))) * np.sqrt(self.own[arms])
 
 
-class LinearMeans:
+class Means(ABC):
+    """How results become means, and plans that tell two of them apart.
+
+    Attributes
+    ----------
+    noise : array, K
+        The variance of a result of every arm, in units of σ².
+    shortest : float
+        The least length of a plan, as a share of the pulls so far.
+    """
+
+    noise: Reals
+    shortest: float
+
+    @abstractmethod
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, and its weights."""
+
+    @abstractmethod
+    def fit(self, results: PlanResults) -> Fit:
+        """What some results say of the means."""
+
+    @abstractmethod
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for some pairs, and how many pulls give each what it needs."""
+
+    @abstractmethod
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """About ``length`` pulls by these weights."""
+
+    def lacking(
+        self,
+        b: Integers,
+        c: Integers,
+        wanted: Reals,
+        counted: Integers | Reals,
+        made: float,
+        rng: np.random.Generator,
+    ) -> Integers:
+        """Some of the pulls of the pairs' arms that are wanted and not ``counted`` yet."""
+        lacking = np.maximum(wanted - counted, 0.0)
+        length = max(self.shortest * made, min(GROWTH * made, QUARTER * float(lacking.sum())))
+        share = min(1.0, length / max(float(lacking.sum()), 1e-9))
+        # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
+        plan = np.floor(share * lacking + 0.5).astype(np.int64)
+        compared = np.zeros(len(plan), np.bool_)
+        compared[b] = compared[c] = True
+        plan[compared & (counted == 0) & (plan == 0)] = 1
+        if not plan.any():
+            plan[first_largest(lacking)] = 1
+        return plan
+
+
+class LinearMeans(Means):
     """Means that are linear in the features.
 
     Parameters
@@ -127,7 +183,7 @@ class LinearMeans:
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
         weights = spread_design(self._scaled)
-        return self.plan(weights, FIRST * self.basis.shape[1]), weights
+        return counts(self._scaled, weights, FIRST * self.basis.shape[1]), weights
 
     def fit(self, results: PlanResults) -> LinearFit:
         """Weighted least squares."""
@@ -146,18 +202,20 @@ class LinearMeans:
         most = largest_first(urgency)[:PAIRS]
         return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
 
-    def plan(self, weights: Reals, length: float) -> Integers:
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
         """About ``length`` pulls by these weights, that span the features."""
         return counts(self._scaled, weights, length)
 
 
-class OwnMeans:
+class OwnMeans(Means):
     """Arms that tell nothing of each other.
 
     Parameters
     ----------
     problem : ReducedProblem
         Its features are not used.
+    spanned : array, K × rank, optional
+        Features in a basis, which the first plan has to span; None for one pull of each arm.
 
     Attributes
     ----------
@@ -168,13 +226,16 @@ class OwnMeans:
 
     shortest = 0.02
 
-    def __init__(self, problem: ReducedProblem) -> None:
+    def __init__(self, problem: ReducedProblem, spanned: Reals | None = None) -> None:
         self.noise = problem.noise_of_arms
+        self._spanned = spanned
 
     def first(self) -> tuple[Integers, Reals]:
-        """One pull of each arm, and no weights yet."""
-        arms = len(self.noise)
-        return np.ones(arms, np.int64), np.zeros(arms)
+        """One pull of each arm, or a plan that spans some features; and no weights yet."""
+        arms, spanned = len(self.noise), self._spanned
+        if spanned is None:
+            return np.ones(arms, np.int64), np.zeros(arms)
+        return counts(spanned, spread_design(spanned), FIRST * spanned.shape[1]), np.zeros(arms)
 
     def fit(self, results: PlanResults) -> OwnFit:
         """The averages of the arms."""
@@ -190,13 +251,10 @@ class OwnMeans:
         """Weights for all pairs, and how many pulls give each what it needs."""
         return own_design(b, c, needs, self.noise, start)
 
-    def plan(self, weights: Reals, length: float) -> Integers:
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
         """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
         pulls = np.floor(weights * length + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
-
-
-Means = LinearMeans | OwnMeans
 
 
 @dataclass(frozen=True, eq=False)

@@ -58,6 +58,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist.arrays import NO_BLOCK
+from shortlist.engine.certified import Certified
 from shortlist.noise.bounded import WithinRange
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.numerics.jit import compiled
@@ -364,6 +365,29 @@ class OwnIntervalStrategy(CompiledStrategy):
         above, below = np.maximum(above, gap), np.maximum(below, -gap)
         gap[j] = above[j] = below[j] = 0.0
         return gap, -below, above
+
+    def certified(self, epsilon: float) -> Certified:
+        """What the ends of the arms' intervals say; those of accepted arms too.
+
+        Ends that only hold in differences hold for arms that are in the race together: they say
+        nothing of the others.
+        """
+        now, inside = self._now, self.inside
+        accepted = now.status[inside] == ACCEPTED
+        # The slack with which arms were accepted is part of what is certified.
+        least = max(self.statistic, self._epsilon if accepted.any() else -np.inf)
+        bounds = np.full((len(accepted), int((~inside).sum())), np.inf)
+        if self.alone:
+            lower, upper = self._ends()
+            bounds = upper[~inside] - lower[inside, None]
+        found = Certified.by_bounds(inside, bounds, epsilon, least)
+        found.inside[inside] |= accepted
+        found.open_inside[inside] &= ~accepted
+        return found
+
+    def widen(self, epsilon: float) -> None:
+        """Accept arms with this ε from now on."""
+        self._problem, self._epsilon = self._problem._replace(epsilon=epsilon), epsilon
 
     def threshold_at(self, time: float) -> float:
         """C when each arm has an equal share of ``time`` results, with an average of ½."""

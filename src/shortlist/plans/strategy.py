@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
 
@@ -29,6 +30,8 @@ class ReducedProblem(NamedTuple):
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    limits : tuple of float
+        The least and the largest result that the strategy can be given.
     """
 
     features: Reals
@@ -39,6 +42,7 @@ class ReducedProblem(NamedTuple):
     noise: Reals | None = None
     first: Integers | None = None
     stated: Noise | None = None
+    limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
@@ -104,12 +108,29 @@ class Strategy(ABC):
         """Every arm's own interval, where it is another than μ̂ ± Cσ√(xᵀV⁻¹x)."""
         return None
 
+    def certified(self, epsilon: float) -> Certified:
+        """What is certain of the arms inside; by default what the statistic says."""
+        return Certified.by_statistic(self.inside, epsilon, self.statistic)
+
+    def widen(self, epsilon: float) -> None:  # noqa: B027
+        """Judge the results so far, and those to come, with a larger ε; the plan stays.
+
+        By default nothing is done: the statistic does not depend on ε.
+        """
+
     def suppose(self, means: Reals) -> None:  # noqa: B027
         """Go on as if the plan's results had come out at their means, without a stop.
 
         It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times.
+
+        None where the widths of intervals tell.
+        """
+        return None
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""

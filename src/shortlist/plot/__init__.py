@@ -16,6 +16,7 @@ from shortlist.plot.figure import ROW as ROW
 from shortlist.plot.figure import SHARE_ROW as SHARE_ROW
 from shortlist.plot.figure import save as save
 from shortlist.plot.figure import stack as stack
+from shortlist.plot.interval_rows import answer as answer
 from shortlist.plot.interval_rows import intervals as intervals
 from shortlist.plot.over_time import shrinking as shrinking
 from shortlist.plot.pull_bars import pulls as pulls

@@ -1,4 +1,4 @@
-"""The intervals that stop a study."""
+"""The intervals that are found, and those that stop a study."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,
+    OUTSIDE,
     colour,
     headline,
     labels_of,
@@ -80,20 +81,21 @@ def intervals(
     alone = study.bound.engine.setup.alone
     own_axis = f"mean, with its interval {study.bound.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
+    shown = labels_of(look, arms, panels[0]), [colour(look, arm) for arm in arms]
     words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
-        cut = _draw(panels[0], look, arms, OWN)
+        cut = _draw(panels[0], look, arms, OWN, *shown)
         _shade(panels[0], study, look)
         captions = [(own_axis, words + cut)]
     else:
-        cut = _draw(panels[-1], look, arms, GAPS)
+        cut = _draw(panels[-1], look, arms, GAPS, *shown)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
         panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
         captions = [(GAPS_AXIS, words + _dots_alone(look, arms) + cut)]
     if not alone and len(panels) == 2:
-        cut = _draw(panels[0], look, arms, OWN)
+        cut = _draw(panels[0], look, arms, OWN, *shown)
         panels[1].set_yticklabels([])
         own = f"Left: These intervals do not stop the study. {study.bound.coverage} {cut}"
         captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
@@ -102,22 +104,74 @@ def intervals(
     )
 
 
+def answer(
+    study: Study, *, history: History | None = None, ax: Any = None, caption: bool = True
+) -> Figure:
+    """The shortlist and the arms nearest to it: each arm's mean with its own interval.
+
+    It shows what was found. What made the study stop is in ``intervals``.
+
+    Parameters
+    ----------
+    study : Study
+        Before the initial pulls are told, a sentence says so.
+    history : History, optional
+        The history of the study, if available.
+    ax : matplotlib Axes, optional
+        Where to draw; by default a new figure.
+    caption : bool
+        Whether the picture is explained below the axis.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import shortlist
+    >>> study = shortlist.Study(np.eye(3), m=1, sigma=0.1, seed=1)
+    >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
+    >>> figure = shortlist.plot.answer(study)
+    >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
+    ['★ 2', '1', '0']
+    """
+    look = look_of(study, history)
+    if look is None:
+        return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
+    arms = most_contested(look)
+    [panel] = _panels(ax, 1, len(arms))
+    inside = look.table["in_shortlist"].to_numpy()[arms]
+    names = names_of(look.problem, arms, panel)
+    labels = [f"★ {name}" if star else name for name, star in zip(names, inside, strict=True)]
+    colours = np.where(inside, INSIDE, OUTSIDE).tolist()
+    cut = _draw(panel, look, arms, OWN, labels, colours)
+    title = f"The {study.problem.m} best of {study.problem.arms}"
+    title += f"{'' if study.done else ' so far'}, after {study.answered_at:,} evaluations"
+    words = f"Blue and ★: the shortlist. {study.bound.coverage} "
+    words += f"{left_out(len(arms), look.table)}{cut}"
+    captions = [("mean, with its interval", words)]
+    return write_around(ax, [panel], title, captions, side="right", caption=caption)
+
+
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
     """Panels side by side; the last of the axes that are given."""
     size = (2.5 + 4.0 * panels, FRAME + 0.9 + INTERVAL_ROW * rows)
     return panels_for(ax, size, columns=panels)[1][-panels:]
 
 
-def _draw(ax: Any, look: Look, arms: list[int], columns: tuple[str, str, str]) -> str:
+def _draw(
+    ax: Any,
+    look: Look,
+    arms: list[int],
+    columns: tuple[str, str, str],
+    labels: list[str],
+    colours: list[str],
+) -> str:
     """Draw the arms; returns what the caption says of those that do not fit."""
     places = np.arange(len(arms), 0, -1)
     middle, low, high = (look.table[column].to_numpy() for column in columns)
-    colours = [colour(look, arm) for arm in arms]
     for arm, place, shade in zip(arms, places.tolist(), colours, strict=True):
         bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
-    label_rows(ax, labels_of(look, arms, ax), places, colours)
+    label_rows(ax, labels, places, colours)
     pair = [arms.index(arm) for arm in {look.b, look.c, look.boundary}.intersection(arms)]
     frame = frame_of(low[arms], high[arms], pair)
     return "" if frame is None else _cut(ax, frame, low[arms], high[arms], places, colours)

@@ -110,6 +110,11 @@ def _course(analysis: Analysis) -> list[str]:
         words.append(
             f"An earlier stop was taken back and the study reopened (after evaluations: {after})."
         )
+    for epsilon, told in study.widenings:
+        words.append(
+            f"After {count(told, 'evaluation')} the slack was widened to ε = {epsilon:g}, in view of "
+            "the results."
+        )
     if study.model.verifies:
         first = study.model.first_bound
         words.append(

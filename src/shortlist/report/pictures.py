@@ -93,8 +93,8 @@ def picture(draw: Callable[[], Figure], label: str) -> tuple[Markup, str]:
         explained = " ".join(figure.get_supxlabel().split("\n"))
         for words in (figure.suptitle(""), figure.supxlabel("")):
             words.set_in_layout(False)
-        for part in (figure, *figure.axes):
-            part.patch.set_alpha(0.0)
+        for background in (figure.patch, *(ax.patch for ax in figure.axes)):
+            background.set_alpha(0.0)
         figure.set_dpi(DPI)
         # What savefig does too, after it has drawn everything once to lay it out.
         canvas: Any = FigureCanvasSVG(figure)

@@ -116,10 +116,13 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         done = "has fallen to" if study.model.stopped else "must fall to"
         epsilon = f"ε = {study.problem.epsilon:g}"
         rows.append(("Stopping statistic", f"{number(statistic)}; it {done} {epsilon}"))
+        now = study.shortlist.certain
+        if now is not None and now.words:
+            rows.append(("Certain", now.words))
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
-        rows.append(("Still to come", str(analysis.remaining)))
+        rows.append(("Still to come", analysis.say(str(analysis.remaining))))
     return rows
 
 

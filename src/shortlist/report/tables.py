@@ -19,7 +19,8 @@ class HtmlTable(NamedTuple):
     """A table with a caption; the template ``macros.html`` lays it out."""
 
     caption: str
-    # From a heading to a kind: "name", "number", "words", or "quoted" for words from outside.
+    # From a heading to a kind: "name", "number", "time", "words", "quoted" for words from outside, or
+    # "folded" for such words that are seen after a click; the first column then names the row.
     columns: dict[str, str]
     rows: list[list[str]]
     marked: list[bool] | None = None  # which rows stand out

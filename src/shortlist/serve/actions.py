@@ -1,4 +1,4 @@
-"""What a client may do to a study: ask, tell, fail, cancel, verify; each can safely be repeated.
+"""What a client may do to a study: ask, tell, fail, cancel, verify, widen; each can be repeated.
 
 A client whose reply was lost sends the same again: a request for trials is known by its key, a
 result by its trial or its key, a failure or a cancellation by its trial.
@@ -216,6 +216,21 @@ def verify(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     check_names(given, needed=[])
     study.verify()
+    return state(study)
+
+
+def widen(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Go on with a larger ε: ``{"epsilon": 0.1}``.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm"], m=1, sigma=0.1, seed=0)
+    >>> widen(study, {"epsilon": 0.1})["epsilon"]
+    0.1
+    """
+    check_names(given, needed=["epsilon"])
+    study.widen(given["epsilon"])
     return state(study)
 
 

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
 OFFERED = (
-    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail, /api/cancel and /api/verify, and the page "
-    "at the address that `shortlist serve` printed."
+    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail, /api/cancel, /api/verify and "
+    "/api/widen, and the page at the address that `shortlist serve` printed."
 )
 SHOWN, SHOWN_ROWS = 16, 250_000  # files, and rows of all, that are kept until they are confirmed
 DIGITS = 18  # of the number of a trial
@@ -135,6 +135,7 @@ class _Served:
             Route("/fail", self.fail, methods=["POST"]),
             Route("/cancel", self.cancel, methods=["POST"]),
             Route("/verify", self.verify, methods=["POST"]),
+            Route("/widen", self.widen, methods=["POST"]),
         ]
         api = [
             Route("/status", self.status),
@@ -142,6 +143,7 @@ class _Served:
                 Route(f"/{action.__name__}", partial(self.act, action), methods=["POST"])
                 for action in (
                     *(actions.ask, actions.tell, actions.fail, actions.cancel, actions.verify),
+                    actions.widen,
                 )
             ),
         ]
@@ -169,7 +171,7 @@ class _Served:
         return JSONResponse(snapshot.status)
 
     async def act(self, action: Action, request: Request) -> Response:
-        """Ask, tell, fail, cancel or verify."""
+        """Ask, tell, fail, cancel, verify or widen."""
         given = _read_json(await request.body())
         done = await self._do(lambda study: action(study, given))
         here = actions.command_line(self._study, is_json=True)
@@ -294,6 +296,14 @@ class _Served:
         words = "The study goes on: each arm's own later results verify the list. Ask for a plate."
         return self._message("Verifying", words)
 
+    async def widen(self, request: Request) -> Response:
+        """Go on with a larger ε."""
+        async with request.form() as form:
+            epsilon = _decimal(form, "epsilon")
+        done = await self._do(lambda study: actions.widen(study, {"epsilon": epsilon}))
+        then = "The study has stopped." if done["done"] else "That does not end the study yet."
+        return self._message("Widened", f"The slack is now ε = {done['epsilon']:g}. {then}")
+
     async def _closed(self, action: Action, given: Mapping[str, Any], state: str) -> Response:
         done = await self._do(lambda study: action(study, given))
         known = f", {len(done['known'])} before" if done["known"] else ""
@@ -333,6 +343,14 @@ def _trials(form: FormData) -> list[int]:
         if len(word) > DIGITS:
             raise UnknownTrial(f"there is no trial {word[:40]}: nothing was changed.")
     return [int(word) for word in numbers]
+
+
+def _decimal(form: FormData, name: str) -> float:
+    text = _text(form, name)
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(f"{text[:40]!r} is not a number: nothing was changed.") from None
 
 
 def _text(form: FormData, name: str) -> str:

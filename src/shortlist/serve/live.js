@@ -16,6 +16,9 @@ function show(text) {
   const fresh = new DOMParser().parseFromString(text, "text/html");
   for (const part of fresh.querySelectorAll("[data-part]")) {
     const old = document.getElementById(part.id);
+    for (const { id } of old.querySelectorAll("details[open]")) {
+      fresh.getElementById(id)?.setAttribute("open", ""); // what was unfolded stays so
+    }
     if (old.outerHTML !== part.outerHTML) old.replaceWith(part);
   }
   document.title = document.getElementById("state").dataset.title;

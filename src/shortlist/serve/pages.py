@@ -13,6 +13,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from shortlist._version import __version__
+from shortlist.plot.figure import frame_of
 from shortlist.plot.figure import number as plain_number
 from shortlist.printable import count
 from shortlist.report.analysis import Analysis
@@ -35,6 +36,7 @@ LISTED, NEXT = 100, 3  # arms of the shortlist, and of those after it
 OPEN = 50  # open trials that are listed
 PREVIEWED = 500  # lines of a plate
 BAR = 200.0  # the width of an interval's box
+PLATES_HERE = Markup("<div hidden></div>")  # the forms, which do not change with the study
 
 
 def live(analysis: Analysis) -> str:
@@ -55,12 +57,14 @@ def live(analysis: Analysis) -> str:
         study=study,
         problem=study.problem,
         analysis=analysis,
+        plates_here=PLATES_HERE,
         title=plain(study.name),
         state=state(study),
         words=analysis.say(study_words(study)),
         arms=_arms(study),
         intervals=intervals(study),
         verifiable=study.done and not cannot_verify(study),
+        wider=_wider(study),
         chart=statistic_chart(analysis),
         number=plain_number,
         progress=[row for row in progress(analysis) if row[0] != "Told after the stop"],
@@ -68,6 +72,12 @@ def live(analysis: Analysis) -> str:
         open=_open(study, pending),
         unlisted=len(pending) - OPEN,
     )
+
+
+def _wider(study: Study) -> float | None:
+    """The least ε that would end the study now; None if there is none."""
+    now = study.shortlist.certain
+    return None if study.model.stopped or now is None else now.stops_at
 
 
 def _arms(study: Study) -> list[dict[str, Any]]:
@@ -80,7 +90,8 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
     shown = shown.reset_index()
     places = decimals(shown)
-    low, high = shown["lower"].min(), shown["upper"].max()
+    ends = frame_of(shown["lower"].to_numpy(), shown["upper"].to_numpy())
+    low, high = (0.0, 0.0) if ends is None else ends
     scale = BAR / (high - low) if high > low else 0.0
 
     def bar(value: float) -> str:
@@ -105,33 +116,37 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
         "Trial": "number",
         "Arm": "name",
         **({"Block": "quoted"} if study.problem.blocks.exist else {}),
-        "Asked": "words",
-        **({"Due": "words"} if due else {}),
+        "Why": "folded",
+        "Asked": "time",
+        **({"Due": "time"} if due else {}),
+        "Asked by": "quoted",
     }
     rows = [
         [
             f"{trial.number:,}",
             str(trial.name),
             *([str(trial.block)] if study.problem.blocks.exist else []),
+            reason.words,
             utc(trial.asked_at),
             *([utc(trial.expires_at)] if due else []),
             trial.worker,
-            reason.words,
         ]
         for trial, reason in zip(pending, study.reasons(pending[:OPEN]), strict=False)
     ]
     caption = f"{count(len(pending), 'open trial')}, the oldest first."
-    return HtmlTable(caption, {**columns, "Asked by": "quoted", "Why": "quoted"}, rows)
+    return HtmlTable(caption, columns, rows)
 
 
 def page(study: Study, changes: int, body: str, problem: str) -> str:
     """The whole page, with forms."""
+    above, below = shown(body, problem).split(PLATES_HERE)
     return _render(
         "page.html",
         title=study.name,
         plain_title=plain(study.name),
         changes=changes,
-        live=shown(body, problem),
+        above=above,
+        below=below,
         key=f"page {secrets.token_hex(8)}",
         most=MOST_TRIALS,
         version=__version__,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,52 @@ from shortlist.arrays import Label
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
-from shortlist.printable import printable
+from shortlist.printable import printable, rounded_up
 from shortlist.problem import Problem
 
 EVERY = slice(None)
+
+
+@dataclass(frozen=True)
+class Certain:
+    """What is certain of a list, at any moment, with the probability of the guarantee.
+
+    All of it holds at all times together, and together with the answer at the stop.
+
+    Attributes
+    ----------
+    epsilon : float or None
+        The least ε at which the list is certified now; None if there is none yet. It may be smaller
+        than the study's, after a stop too. ``study.widen(epsilon)`` stops the study at it.
+    inside : tuple of str
+        Arms of the list that are among the m best, up to the study's ε.
+    undecided : tuple of str
+        Arms that may or may not be: all others are not needed, up to ε.
+    open_inside, open_outside : tuple of str
+        If the list is wrong, its worst arm is one of the first, and the best arm that it lacks is one
+        of the second. Both are empty where the list is certified.
+    words : str
+        All that, to be read.
+    """
+
+    epsilon: float | None
+    inside: tuple[Label, ...]
+    undecided: tuple[Label, ...]
+    open_inside: tuple[Label, ...]
+    open_outside: tuple[Label, ...]
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+    @property
+    def stops_at(self) -> float | None:
+        """The least ε that ends the study now, rounded up to two digits; None if there is none."""
+        return None if self.epsilon is None else rounded_up(self.epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +89,9 @@ class Shortlist:
         How many of the evaluations tested whether the means are linear in the features.
     coverage : str
         How often the means lie between lower and upper, as far as that is proven.
+    certain : Certain or None
+        The least ε at which the list is certified, and which arms are certain: also before the
+        study has stopped. None where nothing is.
     """
 
     names: list[Label]
@@ -58,6 +103,7 @@ class Shortlist:
     error: float | None = None
     audited: int = 0
     coverage: str = ""
+    certain: Certain | None = None
 
     def __iter__(self) -> Iterator[Label]:
         return iter(self.names)
@@ -72,18 +118,28 @@ class Shortlist:
         figures = self._shown.to_string(index=False, float_format="{:.4g}".format)
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
-        return printable(f"{figures}\n{self.guarantee.short}")
+        return printable("\n".join([figures, *self._below]))
 
     def _repr_html_(self) -> str:
         shown = self._shown
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
-        return figures + notebook.paragraph(self.guarantee.short)
+        return figures + "".join(map(notebook.paragraph, self._below))
 
     @property
     def _shown(self) -> pd.DataFrame:
         return self.table.drop(columns="in_shortlist").reset_index()
+
+    @property
+    def _below(self) -> list[str]:
+        """What is said below the table."""
+        return list(filter(None, [self.already if len(self) else "", self.guarantee.short]))
+
+    @property
+    def already(self) -> str:
+        """What is certain before the study has stopped; empty afterwards, or if nothing is."""
+        return "" if self.final or self.certain is None else self.certain.words
 
     @property
     def effort(self) -> str:

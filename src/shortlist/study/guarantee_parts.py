@@ -143,6 +143,9 @@ def conditions(study: View) -> list[Condition]:
         open_at_verification=len(study.open_at_verification),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
+        widened=", ".join(
+            f"to {epsilon:g} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
+        ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,
         set_aside=quoted(set_aside, 5) if set_aside else "",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, NO_BLOCK, Label
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
-from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, WIDEN, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
@@ -33,20 +33,19 @@ from shortlist.study.trial import (
     Trial,
 )
 
-Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying"]
+Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying", "widened"]
 STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
 # A change of the study as it enters its fingerprint: its number, kind, trial, arm, block and value.
 ONE_CHANGE = struct.Struct("<5qd")
 NO_CELL = Cell(NO_ARM, NO_BLOCK)
-ASKED, TOLD, FAILED, CANCELLED, RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING = range(9)
+ASKED, TOLD, FAILED, CANCELLED = range(4)
 CLOSED_AS: dict[str, int] = {"told": TOLD, "failed": FAILED, "cancelled": CANCELLED}
 PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
-KINDS = (RENEWED, REOPENED, CORRECTED, CARRIED, VERIFYING)
-EVENTS: dict[str, int] = dict(zip(get_args(Kind), KINDS, strict=True))
-# Events after which a study goes on, as steps of the model.
-RESUMES: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY}
+EVENTS: dict[str, int] = {kind: number for number, kind in enumerate(get_args(Kind), 4)}
+# Events that the model must process, as its steps.
+STEPS: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY, "widened": WIDEN}
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
@@ -128,8 +127,11 @@ class Ledger:
         self._first_carrying: Event | None = None
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
-        self._resumed: list[tuple[int, int]] = []  # changes that go on after a stop, and how
+        # Events that the model must process, since settled, after their changes.
+        self._stepping: list[tuple[int, Trial | Event]] = []
         self._one_step = Steps.empty(1)
+        self._order: list[int | Event] = []  # all that was settled: trials by number, and events
+        self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
 
@@ -348,10 +350,10 @@ class Ledger:
         self.written[trial.number] = None
         return renewed
 
-    def resume(self, how: Kind, at: float, worker: str) -> None:
-        """Count that the stop was taken back, or that the answer is verified from now on."""
-        self._log(how, NO_ARM, at, worker)
-        self._resumed.append((self.changes, RESUMES[how]))
+    def step(self, kind: Kind, at: float, worker: str, value: float | None = None) -> None:
+        """Note an event that the model must process: one of ``STEPS``."""
+        event = self._log(kind, NO_ARM, at, worker, value)
+        self._stepping.append((event.change, event))
         self.has_news = True
 
     def _enter(self, trial: Trial) -> None:
@@ -388,9 +390,7 @@ class Ledger:
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._resumed += [
-            (each.change, RESUMES[each.kind]) for each in events if each.kind in RESUMES
-        ]
+        self._stepping += [(each.change, each) for each in events if each.kind in STEPS]
         self.events += events
         self._hash.update(records)
         self.has_news = True
@@ -474,7 +474,7 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | int]] = []
+        due: list[tuple[int, Trial | Event]] = []
         turn = 0  # the change by which all in turn so far were closed
         for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
@@ -484,33 +484,29 @@ class Ledger:
                 closed = turn if trial.state == "told" else closed
             if closed < NEVER:
                 due.append((closed, trial))
-        due += self._resumed
+        due += self._stepping
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
-        kinds, arms, values, held = steps.kinds, steps.arms, steps.values, steps.held
-        blocks = steps.blocks
-        held.fill(len(self.seconds) > 0)
+        steps.held.fill(len(self.seconds) > 0)
         if self._moves:
-            held[:] = self._held(due)
+            steps.held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
-            if isinstance(step, int):
-                kinds[place], arms[place], values[place] = step, 0, 0.0
-                blocks[place] = NO_BLOCK
+            _write(steps, place, step)
+            if isinstance(step, Event):
+                self._order.append(step)
                 continue
+            self._order.append(step.number)
             del self.unsettled[step.number]
-            blocks[place] = step.block_index
             if step.state == "told":
-                kinds[place], arms[place], values[place] = TAKE, step.arm, step.value
                 self.taken.append(step)
-            else:
-                kinds[place], arms[place], values[place] = DECIDE, step.arm, 0.0
+        self._order_held += steps.held.tolist()
         if self.is_rewritten:
             self.taken = [self.trials[trial.number] for trial in self.taken]
-        self._moves, self._resumed, self.has_news = [], [], False
+        self._moves, self._stepping, self.has_news = [], [], False
         return steps
 
-    def _held(self, due: list[tuple[int, Trial | int]]) -> NDArray[np.bool_]:
+    def _held(self, due: list[tuple[int, Trial | Event]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -520,9 +516,11 @@ class Ledger:
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""
-        again = Ledger(self._names, self._seed, blocks=self.blocks)
-        again.take_over([trial.row for trial in self.trials], self.events, self.changes)
-        return again.settle()
+        steps = Steps.empty(len(self._order))
+        steps.held[:] = self._order_held
+        for place, step in enumerate(self._order):
+            _write(steps, place, step if isinstance(step, Event) else self.trials[step])
+        return steps
 
     def copies_of(
         self, trials: Sequence[Trial], mark: str, own_mark: str
@@ -570,6 +568,18 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
+
+
+def _write(steps: Steps, place: int, step: Trial | Event) -> None:
+    """Write a closed trial, or an event, as a step for the model."""
+    if isinstance(step, Event):
+        kind, arm, block, value = STEPS[step.kind], 0, NO_BLOCK, step.value or 0.0
+    elif step.value is not None:
+        kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
+    else:
+        kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
+    steps.kinds[place], steps.arms[place] = kind, arm
+    steps.blocks[place], steps.values[place] = block, value
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -32,8 +32,13 @@ from shortlist.study.model import Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial
 
 LOGGER = logging.getLogger(__name__)
+MUCH = 10_000  # results that are not processed while others wait to write
 IfTold = Literal["raise", "ignore", "same"]
 Result = TypeVar("Result")
+
+
+class _MuchNews(Exception):
+    """What others have done takes long to process, and nobody could write meanwhile."""
 
 
 class Told(NamedTuple):
@@ -179,32 +184,41 @@ class Log:
                 self._forget()
             self._is_changing = True
             try:
-                with self.storage.transaction(writing=writing) as transaction:
-                    self._ahead = transaction.now - time.time()
-                    self._catch_up(transaction)
-                    ledger = self._ledger
-                    before, events = ledger.changes, len(ledger.events)
-                    ledger.written.clear()
-                    result = act(transaction)
-                    if ledger.has_news:
-                        self._take_news()
-                    if ledger.changes > before:
-                        trials = [ledger.trials[number] for number in ledger.written]
-                        opened = [trial.row for trial in trials if trial.opened > before]
-                        altered = [trial.row for trial in trials if trial.opened <= before]
-                        new = ledger.events[events:]
-                        transaction.commit(Change(opened, altered, new, self._checkpoint()))
-                self._agreed = ledger.changes
+                while True:
+                    try:
+                        return self._transact(act, writing=writing)
+                    except _MuchNews:
+                        self._transact(lambda transaction: None, writing=False)
             finally:
                 self._is_changing = False
+
+    def _transact(self, act: Callable[[Transaction], Result], *, writing: bool) -> Result:
+        with self.storage.transaction(writing=writing) as transaction:
+            self._ahead = transaction.now - time.time()
+            self._catch_up(transaction, writing=writing)
+            ledger = self._ledger
+            before, events = ledger.changes, len(ledger.events)
+            ledger.written.clear()
+            result = act(transaction)
+            if ledger.has_news:
+                self._take_news()
+            if ledger.changes > before:
+                trials = [ledger.trials[number] for number in ledger.written]
+                opened = [trial.row for trial in trials if trial.opened > before]
+                altered = [trial.row for trial in trials if trial.opened <= before]
+                new = ledger.events[events:]
+                transaction.commit(Change(opened, altered, new, self._checkpoint()))
+        self._agreed = ledger.changes
         return result
 
-    def _catch_up(self, transaction: Transaction) -> None:
+    def _catch_up(self, transaction: Transaction, *, writing: bool) -> None:
         """Take in what others have done."""
         stored = transaction.checkpoint
         if stored.changes < self._ledger.changes:  # the storage was put back to an earlier copy
             self._forget()
         ledger = self._ledger
+        if writing and stored.changes - ledger.changes > MUCH:
+            raise _MuchNews
         if stored.changes > ledger.changes:
             # A million new trials are not garbage; the collector would scan them over and over.
             collects = gc.isenabled()
@@ -222,6 +236,8 @@ class Log:
                 f"{self.storage.where}: the stored trials do not have the fingerprint that they "
                 "had when they were written. They were altered; restore them from a copy."
             )
+        if writing and ledger.is_rewritten and len(ledger.taken) > MUCH:
+            raise _MuchNews
         if ledger.has_news:
             self._take_news()
             own = self._checkpoint()
@@ -536,9 +552,28 @@ class Log:
 
         self.change(act)
 
-    def resume(self, how: Kind) -> None:
+    def step(self, kind: Kind) -> None:
         """Take a stop back, or go on by verifying the answer."""
-        self.change(lambda change: self._ledger.resume(how, change.now, worker()))
+        self.change(lambda change: self._ledger.step(kind, change.now, worker()))
+
+    def widen(self, epsilon: object) -> None:
+        """Go on with a larger ε, or stop with it; nothing if it is as large already."""
+
+        def act(transaction: Transaction) -> None:
+            problem = self.bound.problem
+            wider = problem.widened(epsilon).epsilon
+            if wider == problem.epsilon:
+                return
+            if self.model.stopped:
+                raise InvalidInput(
+                    "the study has stopped, and a larger epsilon would only make its answer worth "
+                    "less: nothing was changed. study.shortlist.certain says at which epsilon it is "
+                    "certified."
+                )
+            self._ledger.step("widened", transaction.now, worker(), wider)
+            LOGGER.info("epsilon widened from %g to %g", problem.epsilon, wider)
+
+        self.change(act)
 
     def correct(
         self, trial: Trial | int, value: float, reason: str, arm: int | None = None

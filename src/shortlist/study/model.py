@@ -16,7 +16,7 @@ import pandas as pd
 from shortlist.arrays import Integers
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import TAKE, VERIFY, Position, Steps
+from shortlist.engine.follow import TAKE, VERIFY, WIDEN, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
@@ -37,7 +37,9 @@ class Model:
         self._begin(bound)
 
     def _begin(self, bound: AlgorithmOnProblem) -> None:
-        self.bound = self.first_bound = bound  # the first one until the answer is verified
+        # The first one until the answer is verified, or ε made larger.
+        self.bound = self.first_bound = bound
+        self.verifies = False  # whether the answer is verified by the arms' own results
         self.posterior = bound.engine.posterior()
         self.round: Any = bound.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
@@ -63,22 +65,23 @@ class Model:
             return self.decision is not None
         return self.initialized and self.posterior.pilot_size > 0
 
-    @property
-    def verifies(self) -> bool:
-        """Whether the answer is verified by the arms' own results, after one that was not."""
-        return self.bound is not self.first_bound
-
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            steps = replace(steps, values=self.bound.mirrored(steps.values))
+            told = steps.kinds == TAKE
+            mirrored = np.where(told, self.bound.mirrored(steps.values), steps.values)
+            steps = replace(steps, values=mirrored)
         if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
         self._digest = None
         first = 0
-        for place in np.flatnonzero(steps.kinds == VERIFY).tolist():
+        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
-            self._verify()
+            if steps.kinds[place] == WIDEN:
+                epsilon, held = float(steps.values[place]), bool(steps.held[place])  # noqa: PD011
+                self._widen(epsilon, held, at_stop)
+            else:
+                self._verify()
             first = place + 1
         self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
 
@@ -88,13 +91,34 @@ class Model:
             return
         state = self.posterior.state
         past = PlanResults(state.pulls.copy(), state.sums.copy()), self.round.inside.copy()
-        self.bound = Guided().bind(self.first_bound.problem, past=past)
+        self.bound, self.verifies = Guided().bind(self.bound.problem, past=past), True
         self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()
         self.decision = self.round.decision(stop=False)
         self.stopped = False
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
+
+    def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
+        """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
+        if epsilon <= self.bound.problem.epsilon:
+            return
+        was_stopped, position = self.stopped, self._position
+        self.bound = self.bound.widened(epsilon)
+        self.round = self.bound.engine.widen(
+            self.posterior, self.round, self.seed, position, held=held
+        )
+        self.stopped = bool(position.is_stopped[0])
+        if self.decision is None or was_stopped:
+            return
+        self.decision = self.round.decision(stop=self.stopped)
+        if self.stopped:
+            self._keep(at_stop)
+
+    def _keep(self, at_stop: Callable[[], None]) -> None:
+        """Keep what the arms look like at a stop."""
+        self._at_stop = self._table_now(EVERY)
+        at_stop()
 
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.bound.engine
@@ -107,8 +131,7 @@ class Model:
             if position.decided_at[0] != decided_at:
                 self.decision = self.round.decision(stop=self.stopped)
                 if self.stopped:
-                    self._at_stop = self._table_now(EVERY)
-                    at_stop()
+                    self._keep(at_stop)
 
     def table(self, arms: Integers | slice = EVERY) -> pd.DataFrame:
         """A table of arms as they are now; after a stop as they were then, with the answer."""
@@ -131,7 +154,7 @@ class Model:
             self._before_sigma = so_far
             return steps
         self._before_sigma = Steps.empty(0)
-        self._begin(self.bound.estimated(replicates))
+        self._begin(self.first_bound.estimated(replicates))
         return so_far
 
     def digest(self) -> str:

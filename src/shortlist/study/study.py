@@ -52,6 +52,7 @@ from shortlist.study.guarantee_parts import (
     guarantee_of,
 )
 from shortlist.study.insight.audit import audit_results
+from shortlist.study.insight.certain import certain
 from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings
 from shortlist.study.insight.health import doubts, examine
@@ -514,6 +515,7 @@ class Study(View):
             error=error,
             audited=audit_results(self.taken),
             coverage=self.bound.coverage,
+            certain=certain(self),
         )
 
     def remaining(self) -> Projection:
@@ -875,7 +877,38 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
-        self._log.resume("reopened")
+        self._log.step("reopened")
+
+    def widen(self, epsilon: float) -> None:
+        """Go on with a larger ε: the study stops at once if its list is certified at that.
+
+        It ends a study that stalls on arms too alike to be told apart. ``study.shortlist.certain``
+        says the least ε that stops it now. The guarantee is then for the larger ε. It may be chosen
+        in view of the results: the proof holds for every ε at once. It cannot be undone, and a
+        smaller ε than the study has is refused.
+
+        Parameters
+        ----------
+        epsilon : float
+            The slack in the means from now on.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+        >>> means = [0.5, 0.5, 0.1]
+        >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
+        >>> study.done, round(study.shortlist.certain.epsilon, 3)
+        (False, 0.086)
+        >>> study.widen(epsilon=0.1)
+        >>> study.done, study.problem.epsilon
+        (True, 0.1)
+        """
+        if not self.aim.certifies:
+            raise InvalidInput(
+                "a study with a budget stops when the budget is spent, whatever epsilon is: there is "
+                "nothing to widen."
+            )
+        self._log.widen(epsilon)
 
     def verify(self) -> None:
         """Go on until the answer is proven without the assumption that the means are linear.
@@ -909,7 +942,7 @@ class Study(View):
             return
         if why := cannot_verify(self):
             raise InvalidInput(why)
-        self._log.resume("verifying")
+        self._log.step("verifying")
 
     def run(
         self,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from shortlist.plans.evidence import expected_verification
 from shortlist.plans.guess_and_verify import MOST_ARMS
-from shortlist.plans.guide import expected_verification
 from shortlist.printable import count
 from shortlist.study.insight.audit import rests_on_features
 from shortlist.study.view import View

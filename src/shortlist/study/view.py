@@ -13,7 +13,7 @@ import pandas as pd
 
 from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import Steps
+from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.problem import Problem
@@ -120,6 +120,20 @@ class View:
         return self._log.ledger.open_at_verification()
 
     @property
+    def widenings(self) -> list[tuple[float, int]]:
+        """The values that ε was widened to, and after how many evaluations each time."""
+        steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
+        told = np.cumsum(steps.kinds == TAKE)
+        wider = steps.kinds == WIDEN
+        values = steps.values[wider].tolist()  # noqa: PD011
+        return list(zip(values, told[wider].tolist(), strict=True))
+
+    @property
+    def begun_with(self) -> float:
+        """The ε that the study began with."""
+        return self.model.first_bound.problem.epsilon
+
+    @property
     def sources(self) -> list[Source]:
         """The studies from which results were carried over to this one."""
         return self._log.ledger.sources
@@ -148,7 +162,7 @@ class View:
     @property
     def mark(self) -> str:
         """The name, and a digest of name and problem, by which files of results are known."""
-        problem = self.problem
+        problem = self.model.first_bound.problem  # ε may have been made larger since
         figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
         words = json.dumps([self.name, *figures, *problem.names]).encode()
         content = words + problem.features.tobytes()

@@ -21,6 +21,7 @@ from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.algorithm import Algorithm, Need
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.difference_bounds import MOST_ARMS
@@ -119,6 +120,19 @@ class MisLidStrategy(Strategy):
         """μ̃, and the squares of its half-widths in units of Cσ."""
         scale = self.threshold * self._evidence.problem.sigma
         return self._evidence.means, (self._evidence.half_widths() / scale) ** 2
+
+    def certified(self, epsilon: float) -> Certified:
+        """What the bounds around the estimate say."""
+        if self._at.b == NO_ARM:
+            return super().certified(epsilon)
+        return self._evidence.certified(self.inside, epsilon)
+
+    def widen(self, epsilon: float) -> None:
+        """Look for the closest alternative with this ε."""
+        evidence = self._evidence.with_slack(epsilon)
+        at = self._at if self._at.b == NO_ARM else evidence.boundary(self.inside)
+        self._evidence, self._at = evidence, at
+        self.b, self.c, self.statistic, self.threshold = at
 
     def threshold_at(self, time: float) -> float:
         """C if all arms are pulled alike."""

@@ -33,6 +33,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM
+from shortlist.engine.certified import Certified
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.quadratic import nearest_to, workspace
 from shortlist.numerics.records import (
@@ -51,6 +52,7 @@ from shortlist.rules.indices import square_of
 # What the mixtures' prior is worth, over the first pulls. A larger share makes the bounds wider at
 # first, a smaller one makes them grow for longer.
 PRIOR_SHARE = 0.3
+MOST_ALTERNATIVES = 100  # that are looked at for the least slack; a few, as a rule
 TRIES = 4  # alternatives that a bound on a difference is sought with; it hardly moves after two
 
 
@@ -209,6 +211,14 @@ class StoppingBounds(ABC):
         """Estimates of μ_i − μ_j for every arm i, with their lower and upper bounds."""
 
     @abstractmethod
+    def certified(self, inside: Mask, epsilon: float) -> Certified:
+        """What is certain of these arms."""
+
+    def with_slack(self, epsilon: float) -> Self:
+        """The same with another ε."""
+        return replace(self, problem=self.problem._replace(epsilon=epsilon))
+
+    @abstractmethod
     def half_widths(self) -> Reals:
         """How far each mean may be from its estimate."""
 
@@ -255,11 +265,21 @@ class PairBounds(StoppingBounds):
         linear = sigma * self._linear_threshold(self.known.pulls)
         return Widths(self.c, sigma, linear, self.two_arms, prior, self.floor)
 
+    def _bounds(self, widths: Widths, inside: Mask) -> Reals:
+        """B_cb of b inside and c outside, among −∞."""
+        bounds = np.full(self.known.gram.shape, -np.inf)
+        fill_bounds(self.known, widths, ~inside, inside, bounds)
+        return bounds
+
+    def certified(self, inside: Mask, epsilon: float) -> Certified:
+        """What all B_cb say."""
+        bounds = self._bounds(self._widths(), inside)[np.ix_(~inside, inside)].T
+        return Certified.by_bounds(inside, bounds, epsilon, math.inf)
+
     def boundary(self, inside: Mask) -> Boundary:
         """The pair b inside and c outside of largest B_cb."""
         widths, known = self._widths(), self.known
-        bounds = np.full(known.gram.shape, -np.inf)
-        fill_bounds(known, widths, ~inside, inside, bounds)
+        bounds = self._bounds(widths, inside)
         c, b = (int(arm) for arm in np.unravel_index(np.argmax(bounds), bounds.shape))
         threshold = math.sqrt(2.0 * two_arm_level(known, widths, c, b))
         if linear_bound(known, widths, c, b) < two_arm_bound(known, widths, c, b):
@@ -344,6 +364,16 @@ class LikelihoodRatio(StoppingBounds):
         b, c, threshold = int(found.pair[0]), int(found.pair[1]), self.threshold_at(pulls)
         statistic = self._bound(c, b, found.means, float(found.pair[2]), threshold)
         return Boundary(b, c, statistic, threshold)
+
+    def certified(self, inside: Mask, epsilon: float) -> Certified:
+        """The slack at which no alternative is near any more; nothing is said of single arms."""
+        least = 0.0
+        for _ in range(MOST_ALTERNATIVES):
+            nearest = self.with_slack(least).boundary(inside).statistic
+            if nearest <= least:
+                return Certified.by_statistic(inside, epsilon, least)
+            least = nearest
+        return Certified.by_statistic(inside, epsilon, math.inf)
 
     def _bound(self, i: int, j: int, alternative: Reals, price: float, threshold: float) -> float:
         """An upper bound on μ_i − μ_j, by the s that the alternative's multipliers give.

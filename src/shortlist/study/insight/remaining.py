@@ -10,16 +10,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 import numpy as np
 
+from shortlist import notebook
 from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
+from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
 
 # Where |gap| is taken to be, in standard deviations: beside the estimate, and at least. These are its
@@ -45,16 +46,13 @@ class Tie:
     means : tuple of float
         As they are estimated.
     epsilon : float or None
-        With this slack the study would have stopped when it last looked; None if that is more than
-        all means seen differ by.
-    if_smaller : str
-        What that slack would have done; at the end of a plan another ε would have made other plans.
+        With this slack the study stops now: ``study.widen(epsilon)``. None if it is as much as all
+        means seen differ by.
     """
 
     names: tuple[Label, Label]
     means: tuple[float, float]
     epsilon: float | None
-    if_smaller: str
 
     def __str__(self) -> str:
         one, other = (
@@ -62,7 +60,13 @@ class Tie:
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
-        return alike if self.epsilon is None else f"{alike}; ε = {self.epsilon:g} {self.if_smaller}"
+        return f"{alike}{self._way}"
+
+    @property
+    def _way(self) -> str:
+        if self.epsilon is None:
+            return ""
+        return f"; study.widen(epsilon={self.epsilon:g}) would end the study now"
 
     @property
     def short(self) -> str:
@@ -74,10 +78,9 @@ class Tie:
     @property
     def advice(self) -> str:
         """The same with what to do."""
-        wider = "study.continued(epsilon=…), with the difference that you do not care about,"
-        if self.epsilon is not None:
-            wider = f"study.continued(epsilon={self.epsilon:g}), if you do not care about less,"
-        return f"{self}. It may take very long: {wider} goes on with all results."
+        if self.epsilon is None:
+            return f"{self}. study.widen(epsilon=…) sets the difference that you do not care about."
+        return f"{self}, if you do not care about a smaller difference. Else it may take very long."
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,9 @@ class Projection:
 
     def __str__(self) -> str:
         return self.words
+
+    def _repr_html_(self) -> str:
+        return notebook.paragraph(f"To the stop: {self.words}.")
 
     @property
     def short(self) -> str:
@@ -166,8 +172,10 @@ def remaining(study: View) -> Projection:
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
     if (early := _too_early(study)) is not None:
         return early
-    if study.bound.relation.guide and study.round.strategy.has_guess:
-        return _guided(study)
+    generator = np.random.default_rng([study.seed, SALT])
+    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    if drawn is not None:
+        return _by_draws(study, drawn)
     totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
@@ -205,14 +213,16 @@ def _with_tie(study: View, found: Projection) -> Projection:
     return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
 
 
-def _guided(study: View) -> Projection:
-    """What a list verified by own results still takes, by the model that guesses."""
-    generator = np.random.default_rng([study.seed, SALT])
-    left = study.round.strategy.expected_results(DRAWS, generator)
+def _by_draws(study: View, left: Reals) -> Projection:
+    """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    found = _projection(quantiles, "if the means are as the model guesses")
-    return _with_tie(study, replace(found, words=f"{found.words}{_if_linear(study)}"))
+    guide = study.bound.relation.guide
+    found = _projection(
+        quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    )
+    more = _if_linear(study) if guide else ""
+    return _with_tie(study, replace(found, words=f"{found.words}{more}"))
 
 
 def _if_linear(study: View) -> str:
@@ -228,31 +238,18 @@ def _if_linear(study: View) -> str:
 
 def _tie(study: View, high: int | None) -> Tie | None:
     """The pair at the boundary, where telling it apart may take very long."""
-    decision, statistic = study.model.decision, study.statistic
     far = high is None or high >= HOPELESS * study.evaluations
-    if not far or decision is None or statistic is None or not 0.0 < statistic < math.inf:
+    now = certain(study) if far else None
+    decision = study.model.decision
+    if now is None or decision is None or not now.stops_at:
         return None
     names, means = study.problem.names, study.model.table()["mean"]
     one, other = decision.b, decision.c
-    epsilon = _rounded_up(statistic)
     return Tie(
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
-        epsilon if epsilon < float(means.max() - means.min()) else None,
-        study.bound.engine.setup.pace.if_smaller,
+        now.stops_at if now.stops_at < float(means.max() - means.min()) else None,
     )
-
-
-def _rounded_up(number: float) -> float:
-    """The next number of two significant digits.
-
-    Examples
-    --------
-    >>> _rounded_up(0.07729), _rounded_up(12.0), _rounded_up(0.5)
-    (0.078, 12.0, 0.5)
-    """
-    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
-    return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
 def _with_audit(study: View, more: float) -> float:

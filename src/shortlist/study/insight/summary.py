@@ -38,7 +38,14 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "epsilon": study.problem.epsilon,
         "remaining": asdict(ahead or study.remaining()),
         "shortlist": list(study.shortlist.names),
+        "certain": _certain(study),
     }
+
+
+def _certain(study: Study) -> dict[str, Any] | None:
+    """What is certain of the list so far."""
+    found = study.shortlist.certain
+    return None if found is None else found.to_dict()
 
 
 def _linearity(study: Study) -> str:

@@ -1,0 +1,78 @@
+"""What is certain before the stop: the least ε at which the list is certified, and single arms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from shortlist.arrays import Mask
+from shortlist.printable import on_one_line, rounded_up
+from shortlist.study.answer import Certain
+from shortlist.study.view import View
+
+NAMES = 5  # of arms that are listed
+
+
+def certain(study: View) -> Certain | None:
+    """What is certain of the list of a study; None where nothing can be.
+
+    There is nothing with a budget, before the stop is looked for, and where the results contradict
+    what the answer assumes.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0, algorithm="LUCB")
+    >>> means = [0.5, 0.45, 0.1]
+    >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=80, progress=False)
+    >>> print(certain(study))
+    Proven already: the list is right up to ε = 0.17. If the list is wrong, its worst arm is ash, and the best one that it lacks is elm or oak.
+    """
+    decision, claim = study.model.decision, study.bound.claim
+    if study.statistic is None or not study.aim.certifies or decision is None:
+        return None
+    if study.audit.rejection is not None:
+        return None
+    names = np.array(study.problem.names, object)
+    found = study.bound.engine.certified(study.model.posterior, study.round, decision)
+
+    def named(arms: Mask) -> tuple[str, ...]:
+        return tuple(names[arms].tolist())
+
+    least = found.epsilon if math.isfinite(found.epsilon) else None
+    undecided = ~(found.inside | found.outside)
+    parts = (found.inside, undecided, found.open_inside, found.open_outside)
+    inside, maybe, *doubtful = map(named, parts)
+    said = []
+    if least is not None:
+        said.append(f"the list is right up to ε = {rounded_up(least):g}")
+    if inside and maybe:
+        said.append(f"{_listed(inside)} {'is' if len(inside) == 1 else 'are'} among the best")
+    words = []
+    if said:
+        # Whether the means are linear is tested, and not proven: "if" stays.
+        lead = claim.first_words.replace("Proven", "Proven already", 1)
+        words.append(f"{lead if claim.proven else 'By a heuristic'}: {', and '.join(said)}")
+    if doubtful[0]:
+        words.append(
+            f"If the list is wrong, its worst arm is {_listed(doubtful[0], 'or')}, and the best one "
+            f"that it lacks is {_listed(doubtful[1], 'or')}"
+        )
+    text = "".join(f"{sentence}. " for sentence in words).rstrip()
+    return Certain(least, inside, maybe, doubtful[0], doubtful[1], text)
+
+
+def _listed(names: Sequence[str], last: str = "and") -> str:
+    """Names in a sentence; of many, how many.
+
+    Examples
+    --------
+    >>> _listed(["a", "b", "c"]), _listed(["a", "b"], "or"), _listed(list("abcdef"), "or")
+    ('a, b and c', 'a or b', 'one of 6 arms')
+    """
+    if len(names) > NAMES:
+        return f"one of {len(names):,} arms" if last == "or" else f"{len(names):,} arms"
+    shown = list(map(on_one_line, names))
+    return f"{', '.join(shown[:-1])} {last} {shown[-1]}" if len(shown) > 1 else shown[0]
