@@ -43,7 +43,8 @@ COMMANDS = {
     ),
     r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
     r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\)": (
-        "`shortlist continue {study} --sigma bounded --reward-range {low} {high}`"
+        '`shortlist new NEW.toml --from {source}`, with sigma = "bounded" and reward_range = '
+        "[{low}, {high}] in it,"
     ),
     r"study\.continued\(epsilon=(?P<value>[-+.\w]+|…)\)": (
         "`shortlist continue {study} --epsilon {value}`"

@@ -269,10 +269,6 @@ def continue_study(
     sigma: Annotated[
         Any, different(parser=number_or_word, metavar="σ", help='A number, or "estimate".')
     ] = None,
-    reward_range: Annotated[
-        tuple[float, float] | None,
-        different(metavar="LOW HIGH", help="Where all results lie, with --sigma bounded."),
-    ] = None,
     delta: Annotated[
         float | None, different(parser=decimal, metavar="δ", help="The risk of a wrong answer.")
     ] = None,
@@ -291,7 +287,6 @@ def continue_study(
 ) -> None:
     """Continue as a new study with all results, and with some settings changed."""
     plain = {
-        "reward_range": reward_range,
         "m": m,
         "sigma": sigma,
         "delta": delta,
