@@ -161,7 +161,7 @@ def rests_on(**settings: Any) -> dict[str, str]:
 def test_assumptions_are_those_of_the_study() -> None:
     plain = rests_on()
     assert "σ = 0.3" in plain["Noise"]
-    assert "its 4 features and an intercept (rank 5): θ·x" in plain["Model"]
+    assert "its 4 features (rank 4): θ·x" in plain["Model"]
     assert "No result was processed before one that was asked for earlier" in plain["Order"]
     assert set(plain) == {"Noise", "Model", "Independence", "Order"}
     assert "S = 2" in rests_on(threshold="determinant", S=2.0)["Size of θ"]

@@ -192,7 +192,7 @@ def test_features_without_names_are_named_by_their_rows_and_new_says_so(
     assert "4, each with 2 features and an intercept: 0, 1, 2, 3" in said
     assert "has no names, so the arms are named by their rows" in said
     study = shortlist.Study.load("screen.db")
-    assert study.problem.features[0].tolist() == [1.25, 3.0]
+    assert study.problem.given.numbers[0].tolist() == [1.25, 3.0]
     assert asked("ask", "screen.toml")["trials"]
 
 

@@ -70,7 +70,7 @@ def examine_results(study: View) -> list[Finding]:
         return [noise]
     outliers = _outlying(study)
     if noise.level == "warning":
-        cause = likely_cause(study, mistyped=bool(outliers))
+        cause = likely_cause(study)
         noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     found = [size, noise, fit]
@@ -240,7 +240,7 @@ def _fit(study: View, results: Spread) -> Found:
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
-    noise = problem.sigma**2
+    noise = max(problem.sigma**2, results.rounding)
     if degrees >= ENOUGH_REPLICATES:
         noise = results.within
         ratio = squares / spare / noise

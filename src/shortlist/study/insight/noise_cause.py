@@ -34,11 +34,8 @@ class NoiseCause:
         return replace(finding, words=words, way=self.way or finding.way)
 
 
-def likely_cause(study: View, *, mistyped: bool) -> NoiseCause:
-    """Why the results of a study spread more than its σ, as far as their shape tells.
-
-    One result that is likely to be ``mistyped`` would make them look skewed.
-    """
+def likely_cause(study: View) -> NoiseCause:
+    """Why the results of a study spread more than its σ, as far as their shape tells."""
     values = np.array([trial.value for trial in study.taken], np.float64)
     arms = np.array([trial.arm for trial in study.taken], np.int64)
     ends = np.unique(values)
@@ -51,7 +48,7 @@ def likely_cause(study: View, *, mistyped: bool) -> NoiseCause:
             "results.",
             explains_all=True,
         )
-    if not mistyped and (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:
+    if (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:
         side = "large" if skew > 0.0 else "small"
         return NoiseCause(
             f"The results are skewed: few are very {side}. Averages of several runs as one result "
@@ -66,6 +63,7 @@ def _skewness(arms: np.ndarray, values: Reals) -> float | None:
     means = np.bincount(arms, values) / np.maximum(counts, 1)
     several = counts[arms] > 1
     rest = (values - means[arms])[several]
+    rest = np.delete(rest, np.argmax(np.abs(rest))) if len(rest) else rest  # it may be mistyped
     if len(rest) < ENOUGH or not rest.any():
         return None
     return float((rest**3).mean() / (rest**2).mean() ** 1.5)
