@@ -215,9 +215,8 @@ class Screen:
         means = self.x @ [1.0, -0.5, 0.3, 0.0]
         self.told: list[tuple[int, float]] = []
         self.initial = self.unasked = 0
-        self.study = shortlist.Study(
-            self.x, self.m, delta=self.delta, seed=7, arms=LETTERS, audit=False, **self.given
-        )
+        settings = {"arms": LETTERS, "audit": False, "intercept": False, **self.given}
+        self.study = shortlist.Study(self.x, self.m, delta=self.delta, seed=7, **settings)
         for trial, reason in zip(self.study.ask(3), ("broken", "broken", "dropped"), strict=True):
             self.study.fail(trial, reason)
         self.study.cancel(self.study.ask())
@@ -238,10 +237,12 @@ class Screen:
     def tell(self, trial: Any, value: float) -> None:
         arm = 4 if trial is None else trial.arm
         self.told.append((arm, value))
-        if trial is None:
-            self.study.tell(arm=arm, value=value)
-        else:
-            self.study.tell(trial, value)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", shortlist.errors.GuaranteeInDoubt)
+            if trial is None:
+                self.study.tell(arm=arm, value=value)
+            else:
+                self.study.tell(trial, value)
 
     def estimates(self, results: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
         """Pulls, means, half widths, and max B_ij over candidates j and other arms i."""

@@ -542,6 +542,22 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
 
 
+@pytest.mark.parametrize("sigma", ["estimate", PER_ARM])
+def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> None:
+    study = shortlist.Study(arms=range(4), m=1, sigma=sigma, seed=0)
+    wanted = study.model.bound.engine.setup.wanted.sum()
+    with pytest.raises(errors.InvalidInput, match="all replicates are 0 or 1") as refused:
+        for _ in range(10**4):
+            trial = study.ask()
+            study.tell(trial, float(trial.seed % 5 > trial.arm))
+    assert study.evaluations == wanted - 1  # the last one was not recorded
+    assert "study.continued(sigma='bounded', reward_range=(0, 1))" in str(refused.value)
+    other = study.continued(sigma="bounded", reward_range=(0, 1))
+    assert other.evaluations == study.evaluations
+    other.run(lambda trial: float(trial.seed % 5 > trial.arm), progress=False)
+    assert other.shortlist.names == ("0",)
+
+
 @pytest.mark.parametrize("algorithm", BOTH)
 def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> None:
     study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.1)

@@ -83,12 +83,14 @@ class Estimates(NamedTuple):
     """What is known about every arm by itself.
 
     ``variances`` are the squares of the widths in units of Cσ; ``intervals`` are the lower and upper
-    ends where they are others than μ̂ ± Cσ√(xᵀV⁻¹x).
+    ends where they are others than μ̂ ± Cσ√(xᵀV⁻¹x). ``noise`` is (σ_a/σ)² as results have shown it, where
+    that is not what is stated.
     """
 
     means: Reals
     variances: Reals
     intervals: tuple[Reals, Reals] | None = None
+    noise: Reals | None = None
 
 
 class Gaps(NamedTuple):

@@ -44,8 +44,8 @@ class Bounded(Noise):
         return [self.low, self.high]
 
     def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
-        """What is for results in a range."""
-        return in_range
+        """What is for results in a range, unless a class of one's own states a σ that says more."""
+        return in_range if self.sigma == (self.high - self.low) / 2.0 else sub_gaussian
 
     def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
@@ -53,7 +53,7 @@ class Bounded(Noise):
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
-                "nothing was told. σ is half the range, and a result outside voids the guarantee. "
+                "nothing was told. The guarantee rests on the range, and a result outside voids it. "
                 "If it is right, start a new study with a wider range; dropping or clipping it "
                 "would bias the mean."
             )

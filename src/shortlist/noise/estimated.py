@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Label, Reals
+from shortlist.errors import InvalidInput
 from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
@@ -94,6 +95,7 @@ class Estimated(Noise):
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
         """The noise with an upper bound for σ, wrong with probability ``share`` δ."""
+        refuse_two_values(replicates)
         found = bound_from_replicates(replicates, self.share * delta)
         return Estimated(self.share, self.degrees, found)
 
@@ -233,6 +235,7 @@ class EstimatedPerArm(ByArm, Estimated):
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> EstimatedPerArm:
         """The noise with upper bounds from replicates of every arm, which all hold at once."""
+        refuse_two_values(replicates)
         risk = self.share * delta / len(replicates)  # the union over all arms
         bounds = [bound_from_replicates([values], risk) for values in replicates]
         largest = max(bound.sigma for bound in bounds)
@@ -281,6 +284,28 @@ class EstimatedPerArm(ByArm, Estimated):
 
     def unequal(self, spread: Spread, names: Sequence[Label]) -> None:
         """Nothing: the arms' noise need not be equal."""
+
+
+def refuse_two_values(replicates: Sequence[Sequence[float]]) -> None:
+    """Raise where replicates have only two values: such noise is not normal, and bounds on σ are wrong.
+
+    Examples
+    --------
+    >>> refuse_two_values([[1.0, 0.0], [1.0, 1.0, 0.5]])
+    >>> refuse_two_values([[1.0, 0.0], [1.0, 1.0]])
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidInput: all replicates are 0 or 1: such noise is not normal, and σ cannot be estimated from them. The last result was not recorded. Go on with all others by study.continued(sigma='bounded', reward_range=(0, 1)), which needs no σ, and tell it the last one.
+    """
+    found = {value for values in replicates for value in values}
+    if len(found) == 2:
+        low, high = (f"{value:g}" for value in sorted(found))
+        raise InvalidInput(
+            f"all replicates are {low} or {high}: such noise is not normal, and σ cannot be "
+            "estimated from them. The last result was not recorded. Go on with all others by "
+            f"study.continued(sigma='bounded', reward_range=({low}, {high})), which needs no σ, and "
+            "tell it the last one."
+        )
 
 
 def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) -> Estimate:

@@ -193,7 +193,7 @@ class PlanEngine:
     def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
         """Means, variances and intervals as the strategy has them."""
         means, variances = now.strategy.estimates(posterior.means, posterior.variances)
-        return Estimates(means, variances, now.strategy.intervals())
+        return Estimates(means, variances, now.strategy.intervals(), now.strategy.noise_seen)
 
     def projected(
         self, now: PlanProgress, count: int, rng: np.random.Generator

@@ -478,6 +478,14 @@ def expected_verification(
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
     14
     """
+    weights, total = own_design(*boundary_needs(means, inside, sigma, epsilon, delta), noise)
+    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+
+
+def boundary_needs(
+    means: Reals, inside: Mask, sigma: float, epsilon: float, delta: float
+) -> tuple[Integers, Integers, Reals]:
+    """The pairs at the boundary, if these are the means: b, c, and about what verifying each needs."""
     candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[~inside])]
     b = np.concatenate([np.full(len(others), worst), candidates])
@@ -485,8 +493,7 @@ def expected_verification(
     gaps = means[b] - means[c] + epsilon
     gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
     squared = 2.0 * (FIRST_PRICE - math.log(SHARES[0] * delta))
-    weights, total = own_design(b, c, squared * (sigma / gaps) ** 2, noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+    return b, c, squared * (sigma / gaps) ** 2
 
 
 class Verifier(ABC):

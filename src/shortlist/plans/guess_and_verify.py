@@ -32,6 +32,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -44,7 +45,8 @@ from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import StatedRange
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
-from shortlist.plans.bets.pooled import INTERVAL_OF_BETS, ByBets
+from shortlist.plans.bets.linear import ByLinearBets
+from shortlist.plans.bets.pooled import INTERVAL_OF_BETS
 from shortlist.plans.evidence import (
     HALF_WIDTH,
     PRIOR,
@@ -530,6 +532,11 @@ class GuessAndVerify(Strategy):
         return Certified.by_pairs(inside, least, passed, tables.settled(inside))
 
     @property
+    def noise_seen(self) -> Reals:
+        """(σ_a/σ)² as it is known now."""
+        return self._verifier.means.noise
+
+    @property
     def has_looked(self) -> bool:
         """Whether a plan is in."""
         return self._whole is not None
@@ -604,9 +611,21 @@ NAMED_BETS = StrategyThreshold(
 )
 
 
-def guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
-    """Guess-and-verify of this name, with a variant for results in a range."""
-    both = Planned(
+def with_bets(planned: Planned, strategy: Callable[[ReducedProblem], Strategy]) -> Planned:
+    """An algorithm that tests results in a range by bets, with another strategy."""
+    bets = replace(
+        planned,
+        strategy=strategy,
+        threshold=NAMED_BETS,
+        works=("karnin", "waudby_smith"),
+        interval=INTERVAL_OF_BETS,
+        results=StatedRange(),
+    )
+    return replace(planned, in_range=bets)
+
+
+def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
+    planned = Planned(
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
         name=name,
@@ -617,29 +636,14 @@ def guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
         uses_noise=True,
         **others,
     )
-    bets = replace(
-        both,
-        strategy=partial(GuessAndVerify, kind=ByBets),
-        threshold=NAMED_BETS,
-        works=("karnin", "waudby_smith"),
-        interval=INTERVAL_OF_BETS,
-        results=StatedRange(),
-    )
-    return replace(both, in_range=bets)
+    return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets))
 
 
 ALGORITHMS = {
-    "Guess-and-verify": Planned(
-        strategy=GuessAndVerify,
-        threshold=NAMED_SETS,
-        name="Guess-and-verify",
-        works=("karnin",),
-        adapted=True,
-        summary="Karnin 2016, adapted to any m; names the m best when they are likely, then verifies them",
-        interval=INTERVAL,
-        uses_noise=True,
+    "Guess-and-verify": _guess_and_verify(
+        "Guess-and-verify", "names the m best when they are likely, then verifies them"
     ),
-    "Guess-and-verify (own results)": guess_and_verify(
+    "Guess-and-verify (own results)": _guess_and_verify(
         "Guess-and-verify (own results)",
         "the same by the arms' own results, without features",
         relation=Unrelated,

@@ -28,6 +28,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
+from shortlist.plans.bets.pooled import ByBets
 from shortlist.plans.evidence import (
     HALF_WIDTH,
     PRIOR,
@@ -38,7 +39,7 @@ from shortlist.plans.evidence import (
     expected_verification,
     squared_threshold,
 )
-from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify, Tables
+from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify, Tables, with_bets
 from shortlist.plans.means import (
     Fit,
     Means,
@@ -463,10 +464,11 @@ class Guided(Algorithm):
         past: tuple[PlanResults, Mask] | None = None,
     ) -> AlgorithmOnProblem:
         """The algorithm on a problem, from the first result on or after those of the past."""
+        guided = partial(
+            GuidedStrategy, features=problem.given.numbers, model=self.model, past=past
+        )
         planned = Planned(
-            strategy=partial(
-                GuidedStrategy, features=problem.given.numbers, model=self.model, past=past
-            ),
+            strategy=guided,
             threshold=ANY_MEANS,
             interval=INTERVAL,
             name=self.name,
@@ -476,4 +478,5 @@ class Guided(Algorithm):
             uses_noise=True,
             relation=partial(Unrelated, guide=self.guide),
         )
+        planned = with_bets(planned, partial(guided, kind=ByBets))
         return planned.bind(problem, threshold)

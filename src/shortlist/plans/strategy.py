@@ -125,6 +125,11 @@ class Strategy(ABC):
         default the same plan is repeated.
         """
 
+    @property
+    def noise_seen(self) -> Reals | None:
+        """(σ_a/σ)² of every arm as results have shown it; None where it is what is stated."""
+        return None
+
     def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times.
 

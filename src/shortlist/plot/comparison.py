@@ -92,14 +92,16 @@ def samples(
         hatch = "////" if family[name] != name else CYCLES[cycle % len(CYCLES)]
         shades[name] = COLOURS[k], hatch
     heuristic = results.heuristic
-    labels = [
-        _broken(f"{name} (heuristic)" if name in heuristic else name, family[name])
-        for name in names
-    ]
     for panel, one in zip(panels, results.each, strict=True):
-        groups = _boxes(panel, one, shades)
-        places = np.arange(len(names), 0, -1)
-        marks = mark_published(panel, names, places, published or {})
+        run = set(one.frame["algorithm"])  # "auto" may be one algorithm here and another there
+        here = [name for name in names if name in run]
+        places = np.arange(len(here), 0, -1)
+        groups = _boxes(panel, one, {name: shades[name] for name in here})
+        marks = mark_published(panel, here, places, published or {})
+        labels = [
+            _broken(f"{name} (heuristic)" if name in heuristic else name, family[name])
+            for name in here
+        ]
         label_rows(panel, labels, places)
         bound = one.lower_bound if lower_bound else math.nan
         if math.isfinite(bound):
@@ -110,7 +112,7 @@ def samples(
         legend += "; ▼ published mean" if marks else ""
         if math.isfinite(bound):
             legend += f";\ndashed: lower bound for any δ-correct algorithm, {bound:,.0f}"
-        if heuristic.intersection(names):
+        if heuristic.intersection(here):
             legend += ";\nheuristic: no theorem covers the answers"
         panel.set_xlabel(f"{AXIS}\n({legend})" if caption else AXIS)
         runs = sorted({len(values) for values in groups})

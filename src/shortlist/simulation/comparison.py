@@ -121,19 +121,28 @@ def compare(
     if workers is not None:
         whole_number("workers", workers, 1)
     choices, each = list(algorithms), _labelled(instance)
+    problems = [
+        one.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range) for one in each
+    ]
+    if suspicious_delta(delta):
+        warn_caller(UserWarning(suspicious_delta(delta)))
+    bound_on = [
+        _bound(choices, problem, threshold, one)
+        for one, problem in zip(each, problems, strict=True)
+    ]
+    shortest = max(
+        len(bound.engine.setup.initial) for bounds in bound_on for bound in bounds.values()
+    )
+    if max_samples < shortest:
+        raise InvalidSetting(
+            f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
+        )
     seeds = run_seeds(checked_seed(seed), start + runs)[start:]
-    frames = []
-    for one in each:
-        problem = one.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range)
-        bounds = _bound(choices, problem, threshold, one)
-        shortest = max(len(bound.engine.setup.initial) for bound in bounds.values())
-        if max_samples < shortest:
-            raise InvalidSetting(
-                f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
-            )
-        cores = workers or _workers(executor)
-        where = None if executor is None else find_executor(executor)
-        shares = np.array_split(seeds, _chunk_count(runs, cores))
+    cores = workers or _workers(executor)
+    where = None if executor is None else find_executor(executor)
+    shares = np.array_split(seeds, _chunk_count(runs, cores))
+    tables = []
+    for one, bounds in zip(each, bound_on, strict=True):
         chunks = {
             name: chunks_of(
                 bound,
@@ -150,39 +159,35 @@ def compare(
                 check_sendable(where, first, f"the algorithm {name!r} or the instance")
         with ThreadSender(cores) if where is None else Sender.to(where) as sender:
             outcomes = _run_all(chunks, sender, progress)
-        frames += [
+        tables += [
             _rows(name, bound, one, start, outcomes[name], audit) for name, bound in bounds.items()
         ]
-    frame = pd.concat(frames, ignore_index=True)
+    frame = pd.concat(tables, ignore_index=True)
     return Results(frame=frame, instances=each, delta=delta, epsilon=epsilon)
 
 
 def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
-    """The instances, those of the same label numbered."""
-    each = list(given) if isinstance(given, Iterable) else [given]
-    for one in each:
+    """The instances, those whose label another has already numbered."""
+    found: dict[str, Instance] = {}
+    for one in list(given) if isinstance(given, Iterable) else [given]:
         if not isinstance(one, Instance):
             raise InvalidSetting(
                 f"an instance is needed, or a list of them, got {type(one).__name__}: make one, such as "
                 "shortlist.instances.from_arrays(features, means, m=3, sigma=0.5)."
             )
-    if not each:
+        label, number = one.label, 2
+        while label in found:
+            label, number = f"{one.label} ({number})", number + 1
+        found[label] = one if label == one.label else replace(one, label=label)
+    if not found:
         raise InvalidSetting("no instance was given: give one, or a list of them.")
-    labels = [one.label for one in each]
-    return tuple(
-        one
-        if labels.index(one.label) == k
-        else replace(one, label=f"{one.label} ({labels[: k + 1].count(one.label)})")
-        for k, one in enumerate(each)
-    )
+    return tuple(found.values())
 
 
 def _bound(
     choices: list[str | Algorithm], problem: Problem, threshold: Any, instance: Instance
 ) -> dict[str, AlgorithmOnProblem]:
     """The algorithms on a problem, by the names they have in the results."""
-    if suspicious_delta(problem.delta):
-        warn_caller(UserWarning(suspicious_delta(problem.delta)))
     bounds: dict[str, AlgorithmOnProblem] = {}
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:

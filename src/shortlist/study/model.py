@@ -41,6 +41,8 @@ class Model:
         self.bound = self.first_bound = bound
         self.verifies = False  # whether the answer is verified by the arms' own results
         self.posterior = bound.engine.posterior()
+        self._keeps_values: bool = bound.problem.noise.suited(False, True)
+        self._taken: list[Steps] = []  # results, where single ones are needed
         self.round: Any = bound.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
         self.decision: Decision | None = None
@@ -89,8 +91,7 @@ class Model:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
-        state = self.posterior.state
-        past = PlanResults(state.pulls.copy(), state.sums.copy()), self.round.inside.copy()
+        past = self._past(), self.round.inside.copy()
         self.bound, self.verifies = Guided().bind(self.bound.problem, past=past), True
         self.verified_from = self.posterior.observed
         self.round = self.bound.engine.round()
@@ -98,6 +99,15 @@ class Model:
         self.stopped = False
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
+
+    def _past(self) -> PlanResults:
+        """All results so far, every single one where the noise needs that."""
+        state = self.posterior.state
+        if not self._keeps_values:
+            return PlanResults(state.pulls.copy(), state.sums.copy())
+        arms = np.concatenate([each.arms for each in self._taken])
+        values = np.concatenate([each.values for each in self._taken])  # noqa: PD011
+        return PlanResults.of(len(state.pulls), arms, values)
 
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
@@ -123,6 +133,8 @@ class Model:
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.bound.engine
         position.next[0] = position.is_in[0] = 0
+        if self._keeps_values:
+            self._taken.append(steps.mapped(lambda each: each[steps.kinds == TAKE]))
         while position.next[0] < len(steps.kinds):
             decided_at = int(position.decided_at[0])
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)

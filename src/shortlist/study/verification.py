@@ -54,11 +54,11 @@ def expected_evaluations(study: View) -> int:
     The means are taken to be as estimated.
     """
     model = study.model
-    means = model.bound.engine.estimates(model.posterior, model.round).means
+    known = model.bound.engine.estimates(model.posterior, model.round)
     expected = expected_verification(
-        means,
+        known.means,
         model.round.inside,
-        study.problem.relative_noise,
+        study.problem.relative_noise if known.noise is None else known.noise,
         study.problem.sigma,
         study.problem.epsilon,
         study.problem.delta,

@@ -218,7 +218,7 @@ def test_a_larger_slack_is_judged_by_the_same_bets() -> None:
         arms=["ash", "elm", "fir"], m=1, sigma="bounded", reward_range=(0, 10), seed=1
     )
     for _ in range(80):
-        study.tell(trial := study.ask(), [6.0, 6.5, 2.0][trial.arm] + (trial.number % 7 - 3.0))
+        study.tell(trial := study.ask(), [6.0, 6.5, 4.0][trial.arm] + (trial.number % 7 - 3.0))
     assert not study.done
     least = study.shortlist.certain.epsilon
     assert 0.0 < least < 10.0

@@ -74,6 +74,8 @@ SCALE, PRICE = (
 )  # of a prior over gaps, over the gap as it seems; what its breadth costs, in C²
 SHARED = 2.0  # results: as much is the variance of an arm known by that of the others
 LEAST_VARIANCE, LEAST_SIZE = 1e-6, 1e-6
+# Sets may be named as often as it takes: every further time has half the share of the last.
+SHARES_OF_BETS = (*SHARES, 0.02, *(0.01 * 0.5**k for k in range(12)))
 A_FEW = 0.05  # of the results of an arm that seems to have enough
 SHORT = 0.07  # of the results that are lacking: the length of a plan that verifies
 SPACED = 1.1  # times the results so far: sets are considered to be named again
@@ -583,7 +585,7 @@ class SeenMeans(OwnMeans):
         for arms in (b[done], c[done]):
             lacking[arms] = np.maximum(lacking[arms], few[arms])
         total = float(lacking.sum())
-        length = max(self.shortest * made, min(made, SHORT * total))
+        length = max(self.shortest * float(counted.sum()), min(made, SHORT * total))
         return rounded(lacking * (length / total), rng)
 
 
@@ -801,15 +803,17 @@ class ByBets(Verifier):
         With the variances that results have shown.
     wealths : Wealths
         All results.
+    begun : int
+        How many of them were there before the first plan.
     """
 
     keeps_values: ClassVar[bool] = True
-    # Sets may be named as often as it takes: every further time has half the share of the last.
-    shares: ClassVar[tuple[float, ...]] = (*SHARES, 0.02, *(0.01 * 0.5**k for k in range(12)))
+    shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
 
     problem: ReducedProblem
     means: SeenMeans
     wealths: Wealths
+    begun: int = 0
 
     @classmethod
     def own(cls, problem: ReducedProblem, spanned: Reals | None = None) -> ByBets:
@@ -818,18 +822,19 @@ class ByBets(Verifier):
         return cls(problem, SeenMeans(problem, spanned, wealths), wealths)
 
     @classmethod
-    def linear(cls, problem: ReducedProblem) -> ByBets:
-        """TODO."""
-        raise NotImplementedError
+    def linear(cls, problem: ReducedProblem) -> Verifier:
+        """By the arms' own results, whatever the features: ``plans.bets.linear`` uses them."""
+        return cls.own(problem)
 
     def after(self, told: FittedPlan) -> ByBets:
         """With the results of one more plan."""
-        return self.before(told.results)
+        wealths = self.wealths.after(told.results)
+        return replace(self, wealths=wealths, means=self.means.after(wealths))
 
     def before(self, past: PlanResults) -> ByBets:
         """With earlier results, of which every single value is kept."""
-        wealths = self.wealths.after(past)
-        return replace(self, wealths=wealths, means=self.means.after(wealths))
+        wealths, begun = self.wealths.after(past), self.begun + int(past.pulls.sum())
+        return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
 
     def with_slack(self, epsilon: float) -> ByBets:
         """The same with another ε."""
@@ -896,5 +901,6 @@ class ByBets(Verifier):
         return PlanResults.of(len(plan), arms, values)
 
     def looks(self, made: int, looked: int) -> bool:
-        """After two results of each arm on average, and then whenever there are a tenth more."""
-        return made >= 2 * len(self.wealths.pulls) and made >= SPACED * looked
+        """After two results of each arm on average, and then whenever plans have a tenth more."""
+        since, last = made - self.begun, max(looked - self.begun, 0)
+        return made >= 2 * len(self.wealths.pulls) and since >= SPACED * last

@@ -1,0 +1,101 @@
+"""Bets with features: right at the promised rate, and fast for results that vary little."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+import shortlist
+from shortlist.plans.bets.linear import ByLinearBets
+from shortlist.plans.evidence import FittedPlan
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem
+
+IMPROBABLE = 1e-4
+X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.4], [0.2, 0.7]])
+RANGE = {"sigma": "bounded", "reward_range": (2.0, 4.0)}
+
+
+def reduced(theta: list[float], delta: float) -> tuple[ReducedProblem, np.ndarray]:
+    """A problem with results in [2, 4], no intercept among the features, and its means."""
+    means = X @ np.array(theta)
+    return ReducedProblem(X, 1, 1.0, delta, 0.0, np.ones(4), limits=(2.0, 4.0)), means
+
+
+@pytest.mark.parametrize("theta", [[3.0, 3.0], [2.6, 2.6 + 1e-12]])
+def test_bets_on_equal_means_pass_as_rarely_as_promised(theta: list[float]) -> None:
+    problem, means = reduced(theta, 0.3)
+    rng, runs = np.random.default_rng(1), 60
+    largest = np.full(runs, -np.inf)
+    for run in range(runs):
+        verifier = ByLinearBets.linear(problem)
+        evidence = None
+        for _ in range(25):
+            told = np.repeat(np.arange(4), rng.integers(1, 8, 4))
+            values = 2.0 + 2.0 * (rng.random(len(told)) < (means[told] - 2.0) / 2.0)
+            results = PlanResults.of(4, told, values)
+            plan = FittedPlan(results, verifier.means.fit(results), None)
+            verifier = verifier.after(plan)
+            if evidence is not None:
+                evidence = evidence.after(plan, problem)
+                largest[run] = max(largest[run], evidence.largest[0, 1])
+            else:  # named after the first plan, with what that showed
+                best = np.array([True, False, False, False])
+                given = np.array([0]), verifier.means.fit(results), best
+                evidence = verifier.evidence(*given, 0.1, 0.1)
+    for risk in (0.05, 0.3, 0.8):
+        passed = int((largest >= -math.log(risk)).sum())
+        assert binom.sf(passed - 1, runs, risk) > IMPROBABLE
+
+
+def begun(direction: str, seed: int) -> shortlist.Study:
+    rng = np.random.default_rng(seed)
+    means = X @ [3.4, 2.6] if direction == "maximize" else 6.0 - X @ [3.4, 2.6]
+    study = shortlist.Study(X, m=1, direction=direction, seed=seed, audit=False, **RANGE)
+
+    def measure(trial: shortlist.Trial) -> float:
+        return float(np.clip(means[trial.arm] + 0.3 * rng.uniform(-1.0, 1.0), 2.0, 4.0))
+
+    study.run(measure, progress=False, max_evaluations=4000)
+    return study
+
+
+def test_a_study_with_features_stops_soon_and_says_what_it_assumes() -> None:
+    study = begun("maximize", 3)
+    assert study.bound.name == "Guess-and-verify"
+    assert study.done
+    assert study.shortlist.names == ("0",)
+    assert study.evaluations < 250  # with σ half the range, about 400
+    guarantee = study.shortlist.guarantee.text
+    assert (
+        "provided the results lie in [2, 4] and the means are linear in the features" in guarantee
+    )
+    table = study.table()
+    means = X @ [3.4, 2.6]
+    assert (table["lower"] <= means).all()
+    assert (table["upper"] >= means).all()
+    assert (table["upper"] - table["lower"]).max() < 1.5
+    again = study.history().frame["statistic"].iloc[-1]
+    assert again <= 0.0
+
+
+def test_with_features_as_a_guide_and_after_verify_own_results_are_bet_on() -> None:
+    study = begun("maximize", 3)
+    study.verify()
+    assert study.remaining().evaluations is not None
+    rng = np.random.default_rng(0)
+    means = X @ [3.4, 2.6]
+    study.run(
+        lambda trial: float(np.clip(means[trial.arm] + 0.3 * rng.uniform(-1.0, 1.0), 2.0, 4.0)),
+        progress=False,
+    )
+    assert study.shortlist.guarantee.badge == "Proven"
+    assert "σ is not used" in study.shortlist.guarantee.text
+    guided = shortlist.Study(X, m=1, trust="guide", seed=0, **RANGE)
+    guided.run(lambda trial: float(means[trial.arm]), progress=False)
+    assert guided.shortlist.names == ("0",)
+    assert guided.evaluations < 120
+    assert "nothing is assumed about how the means depend" in guided.shortlist.guarantee.text
