@@ -13,8 +13,8 @@ from shortlist.arrays import Reals
 from shortlist.study.insight.finding import Finding
 from shortlist.study.view import View
 
-ENOUGH = 30  # results of arms that have several, to speak of their shape
-SKEWED = 1.0  # the skewness of an exponential distribution is 2, of a normal one 0
+ENOUGH = 50  # results of arms that have several, to speak of their shape
+SKEWED = 0.7  # the skewness of an exponential distribution is 2, of a normal one 0
 
 
 @dataclass(frozen=True)
