@@ -1,7 +1,7 @@
 """Draw the pictures of the README's own examples again: ``python docs/pictures.py``.
 
 It runs the README's code, so that a picture shows what the text beside it describes. The live page
-is opened in Chromium, which must be installed.
+and the report are opened in Chromium, which must be installed.
 """
 
 from __future__ import annotations
@@ -41,6 +41,22 @@ def main() -> None:
         drawn.savefig(IMAGES / f"{picture}.png")
     shortlist.plot.samples(names["results"]).savefig(IMAGES / "samples.png")
     picture_live_page()
+    picture_report()
+
+
+def picture_report() -> None:
+    """The top of the report that docs/reports.md writes."""
+    sys.path.insert(0, str(ROOT / "tests"))
+    from chromium import Chromium
+
+    text = (ROOT / "docs" / "reports.md").read_text()
+    [written, *_] = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
+    with tempfile.TemporaryDirectory() as folder, chdir(folder):
+        exec(written, {})  # noqa: S102
+        with Chromium(Path("profile").resolve()) as browser:
+            browser.screen(1000, 1000)
+            browser.open(Path("report.html").resolve())
+            browser.picture(IMAGES / "report.png", whole=False)
 
 
 def picture_live_page() -> None:

@@ -546,7 +546,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
 def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> None:
     study = shortlist.Study(arms=range(4), m=1, sigma=sigma, seed=0)
     wanted = study.model.bound.engine.setup.wanted.sum()
-    with pytest.raises(errors.InvalidInput, match="all replicates are 0 or 1") as refused:
+    with pytest.raises(errors.InvalidInput, match="all replicates are 0 or 1") as refused:  # noqa: PT012
         for _ in range(10**4):
             trial = study.ask()
             study.tell(trial, float(trial.seed % 5 > trial.arm))

@@ -37,6 +37,12 @@ COMMANDS = {
     r"study\.tell_unasked\(results\)": (
         "`shortlist tell {study} FILE.csv` with an exported file without these rows"
     ),
+    rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
+        "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
+    ),
+    r"study\.continued\(algorithm='Guess-and-verify'\)": (
+        "`shortlist continue {study} --algorithm Guess-and-verify`"
+    ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
     r"study\.continued\(features=None, sigma='estimate'\)": (
         "`shortlist continue {study} --without-features --sigma estimate`"

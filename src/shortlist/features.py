@@ -40,11 +40,12 @@ class Features(NamedTuple):
 
 
 def features_and_names(
-    features: Any, arms: Sequence[Any] | None
+    features: Any, arms: Sequence[Any] | None, least: int = 2
 ) -> tuple[NDArray[np.float64], tuple[Label, ...], tuple[str, ...] | None]:
     """The checked table of features, one row per arm, and the names of the arms and the columns.
 
     An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
+    There must be ``least`` arms.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def features_and_names(
     given = None if arms is None else _listed(arms)
     if features is None:
         if given is not None:
-            names = _labels(given)
+            names = _labels(given, least)
             if len(names) > MOST_WITHOUT:
                 raise InvalidFeatures(
                     f"without features there may be at most {MOST_WITHOUT:,} arms, got "
@@ -82,7 +83,7 @@ def features_and_names(
             f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
             "per arm, one column per feature."
         )
-    names = _labels(range(len(matrix)) if named is None else named)
+    names = _labels(range(len(matrix)) if named is None else named, least)
     if len(names) != len(matrix):
         raise InvalidFeatures(
             f"{len(names)} names were given for {len(matrix)} rows of features: one name per arm."
@@ -213,20 +214,21 @@ def _listed(arms: Any) -> list[Any]:
     return list(arms)
 
 
-def _labels(given: Iterable[Any]) -> tuple[Label, ...]:
+def _labels(given: Iterable[Any], least: int) -> tuple[Label, ...]:
     """The names of arms as they were given: whole numbers and text; others as text.
 
     Examples
     --------
-    >>> _labels([np.int64(7), "C07"])
+    >>> _labels([np.int64(7), "C07"], least=2)
     (7, 'C07')
     """
     if isinstance(given, range) and len(given) > 1:  # well formed and unique
         return tuple(given)
     listed = list(given)
     found = tuple(map(_label, listed))
-    if len(found) < 2:
-        raise InvalidFeatures(f"at least 2 arms are needed to choose among, got {len(found)}.")
+    if len(found) < least:
+        choose = " to choose among" if least > 1 else ""
+        raise InvalidFeatures(f"at least {least} arms are needed{choose}, got {len(found)}.")
     texts = list(map(str, found))
     try:
         "".join(texts).encode()

@@ -205,9 +205,16 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
     return f"{side} the {which}mean of rank {problem.m}{first}{slack}"
 
 
-def statement(problem: Problem) -> str:
-    """What is claimed of the shortlist."""
-    return f"no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
+def statement(problem: Problem, left: int | None = None) -> str:
+    """What is claimed of the shortlist, where so many arms are ``left`` if some were retired.
+
+    Examples
+    --------
+    >>> statement(Problem.of(arms=["a", "b", "c"], sigma=1.0), left=2)
+    'among the 2 arms that were not retired, no arm of the shortlist has a mean below the true mean of rank 1'
+    """
+    among = "" if left is None else f"among the {left:,} arms that were not retired, "
+    return f"{among}no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
 
 
 class BudgetClaim(Claim):
@@ -455,17 +462,30 @@ def of_budget(
     )
 
 
+def exact(problem: Problem) -> list[str]:
+    """That the answer is certain, in a sentence."""
+    return [
+        "The answer is exact: it follows from the results that are known, whatever the missing ones "
+        f"of the {problem.arms * (problem.blocks.number or 0):,} cells of the pool are."
+    ]
+
+
 @dataclass(frozen=True)
 class Course:
     """How the results of an answer came in: how many did so in each way that matters."""
 
     out_of_order: bool = False
     unasked: int = 0
-    open_at_verification: int = 0  # and told later
+    open_at_changes: int = 0  # from which on evidence counts, and told later
     carried: int = 0  # from an earlier study
     sources: str = ""  # how those studies ended
     corrected: int = 0
     lost: int = 0  # failed or cancelled
+    # Arms with the reasons for which they were retired, whatever the results or because of them;
+    # names of those that were added.
+    retired: str = ""
+    retired_anew: str = ""
+    added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
     failures: int = 0  # in a row, after which an arm is set aside
@@ -490,10 +510,21 @@ def conditions_of(course: Course) -> list[Condition]:
         "its value.",
         ("Unrequested data", course.unasked): "Results told without having been asked for: "
         f"{course.unasked:,}. Whether and when they were told did not depend on their values.",
-        ("Open trials", course.open_at_verification): "Open when the verification began, and told "
-        f"later: {course.open_at_verification:,}. When it began did not depend on their results.",
+        (
+            "Open trials",
+            course.open_at_changes,
+        ): "Open when a verification began, or when arms were "
+        f"added or retired because of results, and told later: {course.open_at_changes:,}. When "
+        "that was did not depend on their results.",
+        ("Retired", course.retired): f"Retired, and no part of what is claimed: {course.retired}. "
+        "It is assumed that each would have been retired, and no other, whatever the results.",
+        ("Retired because of results", course.retired_anew): "Retired, and no part of what is "
+        f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
+        "nothing: the claim holds with its probability given all of them.",
+        ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
+        "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "
-        f"{course.carried:,}, all that it had, each arm's in the order in which they came. It is "
+        f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it."
         f"{course.sources}",
         (

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.arrays import Label
+from shortlist.arrays import Label, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
@@ -24,7 +24,8 @@ from shortlist.errors import (
 )
 from shortlist.features import Features, features_and_names, with_intercept
 from shortlist.noise import Noise
-from shortlist.noise.noise import checked_number
+from shortlist.noise.given import each_arm
+from shortlist.noise.noise import checked_number, positive
 from shortlist.numerics.blockwise import (
     WHOLE,
     blocks,
@@ -36,12 +37,89 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
-from shortlist.printable import count
+from shortlist.printable import count, in_figures
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
 DIRECTIONS = ("maximize", "minimize")
 TINY = 1e-140  # of the largest feature in each column: the squares of smaller ones underflow
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What one evaluation of each arm costs: time, money, material.
+
+    Where costs are stated, plans that know of them minimise the cost, and what was spent is counted in
+    it. They play no part in any guarantee.
+
+    Attributes
+    ----------
+    each : tuple of float
+        In the order of the arms; empty where nothing is stated, and all cost the same.
+
+    Examples
+    --------
+    >>> costs = Costs.of({"ash": 1.0, "elm": 10.0}, ["ash", "elm"])
+    >>> costs.total([4, 2]), costs.words(24.0)
+    (24.0, 'cost 24')
+    >>> EQUAL.total([4, 2]), EQUAL.words(6.0)
+    (6.0, '')
+    """
+
+    each: tuple[float, ...] = ()
+
+    @staticmethod
+    def of(costs: Any, names: Sequence[Label]) -> Costs:
+        """The costs that a user states: nothing, a number for every arm, or numbers by name."""
+        if costs is None:
+            return EQUAL
+        if isinstance(costs, Costs):
+            return costs
+        values = each_arm("costs", costs, names)
+        return Costs(
+            tuple(positive(f"cost of arm {n!r}", v) for n, v in zip(names, values, strict=True))
+        )
+
+    @staticmethod
+    def read(written: list[float] | None) -> Costs:
+        """The costs that ``written`` gave."""
+        return EQUAL if written is None else Costs(tuple(map(float, written)))
+
+    @property
+    def written(self) -> list[float] | None:
+        """The costs as they are stored."""
+        return list(self.each) or None
+
+    @property
+    def stated(self) -> bool:
+        """Whether there are any."""
+        return bool(self.each)
+
+    def of_arms(self, arms: int) -> Reals:
+        """The cost of every arm, 1 where nothing is stated."""
+        return np.array(self.each) if self.each else np.ones(arms)
+
+    def among(self, arms: NDArray[np.int64]) -> Costs:
+        """Those of some arms, by their rows."""
+        return Costs(tuple(self.each[arm] for arm in arms)) if self.each else self
+
+    def total(self, pulls: Any) -> float:
+        """What so many evaluations of each arm cost."""
+        return float(np.asarray(pulls, np.float64) @ self.of_arms(len(pulls)))
+
+    def words(self, total: float) -> str:
+        """A cost in words; empty where nothing is stated."""
+        return f"cost {in_figures(total)}" if self.each else ""
+
+    @property
+    def announcement(self) -> str:
+        """What was stated, in words."""
+        if not self.each:
+            return "the same of every arm"
+        return f"{min(self.each):g} to {max(self.each):g} for an evaluation"
+
+
+EQUAL = Costs()
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +149,8 @@ class Problem:
         Whether the last column is one of ones that was added to the features as given.
     blocks : Blocks
         What results share.
+    costs : Costs
+        What an evaluation of each arm costs.
 
     Examples
     --------
@@ -90,6 +170,7 @@ class Problem:
     columns: tuple[str, ...] | None = None
     intercept: bool = False
     blocks: Blocks = NO_BLOCKS
+    costs: Costs = EQUAL
 
     @classmethod
     def of(
@@ -106,6 +187,7 @@ class Problem:
         direction: str = "maximize",
         intercept: bool = False,
         blocks: Any = None,
+        costs: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it.
 
@@ -127,6 +209,7 @@ class Problem:
             columns=columns,
             intercept=matrix.shape[1] > given,
             blocks=Blocks.of(blocks),
+            costs=Costs.of(costs, names),
         )
         if features is not None:
             problem._check_distinguishable()
@@ -273,6 +356,37 @@ class Problem:
         if self.orthonormal is not self.reduced or self._gram is None:
             return span(shown)
         return span(shown, orthonormal_basis(self._gram))
+
+    def of_arms(self, arms: NDArray[np.int64]) -> Problem:
+        """The same question about some of the arms, by their rows.
+
+        Examples
+        --------
+        >>> problem = Problem.of(arms=["ash", "beech", "elm"], m=1, sigma=1.0)
+        >>> problem.of_arms(np.array([0, 2])).names
+        ('ash', 'elm')
+        """
+        features = np.eye(len(arms)) if self.is_classical else self.features[arms]
+        names = tuple(self.names[arm] for arm in arms.tolist())
+        noise, costs = self.noise.of_arms(arms), self.costs.among(arms)
+        return replace(self, features=features, names=names, noise=noise, costs=costs)
+
+    def with_arms(self, names: Sequence[Label], rows: NDArray[np.float64] | None) -> Problem:
+        """The same question with more arms, whose features are ``rows``; None without features.
+
+        Examples
+        --------
+        >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0]], m=1, sigma=1.0, arms=["ash", "beech"])
+        >>> problem.with_arms(["elm"], np.array([[0.6, 0.8]])).features.shape
+        (3, 2)
+        """
+        listed = (*self.names, *names)
+        if rows is None:
+            return replace(self, features=np.eye(len(listed)), names=listed)
+        rows = np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
+        found = replace(self, features=np.vstack([self.features, rows]), names=listed)
+        found._check_distinguishable()
+        return found.locked()
 
     def index(self, arm: int | str) -> int:
         """The row of an arm, which is given by its name; or by the row, if no name is a number.

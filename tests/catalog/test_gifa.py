@@ -17,8 +17,9 @@ from shortlist.rules.initialization import every_arm, span, weakest_direction
 from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance
+from without_blocks import WITHOUT_BLOCKS
 
-NAMES = list(shortlist.algorithms(all=True))
+NAMES = WITHOUT_BLOCKS
 
 
 def problem_for(name: str, **settings: Any) -> Problem:

@@ -151,13 +151,13 @@ def test_a_study_may_begin_with_the_results_of_another(screen: Path) -> None:
     )
 
 
-def test_results_of_arms_that_are_not_there_are_refused_and_nothing_is_written(
+def test_results_of_no_arm_that_is_there_are_refused_and_nothing_is_written(
     screen: Path,
 ) -> None:
     tell_two()
-    Path("other.toml").write_text('arms = ["C10", "C11"]\nm = 1\nsigma = 0.1\n')
+    Path("other.toml").write_text('arms = ["D10", "D11"]\nm = 1\nsigma = 0.1\n')
     result = run("new", "other.toml", "--from", "screen.toml")
-    fails(result, 2, "the study 'screen' has results of 'C14', which this study does not know")
+    fails(result, 2, "and of no arm of this study: nothing was told")
     assert not Path("other.db").exists()
     fails(run("new", "other.toml", "--from", "nothing.db"), 2, "nothing.db")
 

@@ -28,8 +28,9 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
 from shortlist.simulation.instances import Instance
 from shortlist.study.guarantee_parts import conditions
+from without_blocks import WITHOUT_BLOCKS
 
-NAMES: list[Any] = [n for n, algorithm in ALGORITHMS.items() if isinstance(algorithm, Planned)]
+NAMES: list[Any] = [n for n in WITHOUT_BLOCKS if isinstance(ALGORITHMS[n], Planned)]
 NAMES += [MisLid(misspecification=0.05)]
 CLASSICAL = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=QUIET)
 # Some of them are for results in [0, 1] only.

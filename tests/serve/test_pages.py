@@ -157,8 +157,14 @@ def test_forms_and_list_are_above_the_open_trials_whose_reasons_are_folded(
         assert why not in fresh.run("document.body.innerText")
         fresh.click("#open tbody tr:nth-child(2) summary")
         assert why in fresh.run("document.body.innerText")
+        fresh.run("document.getElementById('epsilon').focus()")
+        fresh.run("document.getElementById('epsilon').value = '0.25'")
+        study.tell(study.pending[0], 0.0)  # another list, and another slack that would do
         study.cancel(study.pending[-1])
-        says(fresh, "199 open trials")  # shown anew, and what was unfolded is still
+        says(fresh, "198 open trials")  # shown anew, and what was unfolded or typed is still
+        assert (
+            fresh.run("document.activeElement.id + document.activeElement.value") == "epsilon0.25"
+        )
         assert why in fresh.run("document.body.innerText")
         assert fresh.run("document.querySelectorAll('#open details[open]').length") == 1
     assert fresh.complaints == []

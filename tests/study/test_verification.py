@@ -264,7 +264,7 @@ def test_open_trials_may_be_told_later() -> None:
     stop(study)
     assert study.done
     assert is_right(study, LINE)
-    assert "Open when the verification began, and told later: 5." in study.shortlist.guarantee.text
+    assert "and told later: 5." in study.shortlist.guarantee.text
 
 
 def test_a_correction_takes_all_results_in_again() -> None:

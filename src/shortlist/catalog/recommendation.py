@@ -33,19 +33,22 @@ def recommended(problem: Problem) -> Algorithm:
     Guess-and-verify pays for a guess, but for no union over pairs: with a few pairs the union is
     cheaper. If no pair of arms is compared better by pulling others than by pulling the two, features
     are of little use, and every arm is judged by its own results. If σ is estimated, differs from
-    arm to arm or is only known by a range, Phased cannot use that, and a guess is verified whatever the
-    size.
+    arm to arm or is only known by a range, or costs differ, Phased cannot use that, and a guess is
+    verified whatever the size. With blocks, arms are compared within them.
 
     Examples
     --------
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Phased'
     """
+    if problem.blocks.algorithm:
+        return ALGORITHMS[problem.blocks.algorithm]
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     same = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
     one_sigma = problem.noise.suited(same, False)
-    if one_sigma and problem.m * (problem.arms - problem.m) <= FEW_PAIRS:
+    few = problem.m * (problem.arms - problem.m) <= FEW_PAIRS
+    if one_sigma and few and not problem.costs.stated:
         return ALGORITHMS["Phased"]
     if not arms_tell_of_others(problem):
         return ALGORITHMS["Guess-and-verify (own results)"]
@@ -71,7 +74,7 @@ def arms_tell_of_others(problem: Problem) -> bool:
     arms, rank = features.shape
     if rank == arms:
         return False
-    if arms > SOLVED or 4 * rank < arms or noise.min() < 1.0:
+    if arms > SOLVED or 4 * rank < arms or noise.min() < 1.0 or problem.costs.stated:
         return True
     squares = np.einsum("ij,ij->i", features, features)
     sums = squares[:, None] + squares[None, :]

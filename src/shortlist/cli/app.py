@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import data, export, init, new, repurpose, serve, studies, trials
+from shortlist.cli import arms, data, export, init, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.cli.study_argument import command_line
 from shortlist.errors import (
@@ -228,6 +228,8 @@ for name, panel, command, examples in (
     ("fail", LAB, trials.fail, trials.FAIL_EXAMPLES),
     ("correct", LAB, trials.correct, trials.CORRECT_EXAMPLES),
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
+    ("retire", LAB, arms.retire, arms.RETIRE_EXAMPLES),
+    ("add", LAB, arms.add, arms.ADD_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
     ("widen", LAB, studies.widen, studies.WIDEN_EXAMPLES),

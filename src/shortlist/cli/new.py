@@ -44,9 +44,10 @@ its names, or a file of names), blocks = "random".
 
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
-of features, intercept = false (mean 0 where all features are 0), algorithm,
-threshold, misspecification, trust = "guide", S, seed, lease = "7 days", audit =
-false, pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
+of features, intercept = false (mean 0 where all features are 0), costs =
+"costs.csv" (name, and cost of an evaluation), algorithm, threshold,
+misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
+pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
@@ -124,6 +125,8 @@ def new(
     taken_over = ""
     if old is not None:
         taken_over = f" {count(carried, 'result')} of {old.name!r} taken over."
+        if left := sum(trial.name not in study.problem.names for trial in old.taken):
+            taken_over += f" {count(left, 'result')} of arms that are not in it left out."
     if made:
         say(f"Study {study.name!r} made, {where}.{taken_over}")
     else:
@@ -190,6 +193,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     yield "noise", problem.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
+    if bound.cost_words:
+        yield "costs", bound.cost_words
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
     yield "answer", bound.claim.text
     if not is_audited(bound):

@@ -31,7 +31,18 @@ PLAIN = (
     *("threshold", "seed", "audit", "intercept"),
 )
 FILES = ("features", "arms", "pilot")
-KEYS = (*FILES, *PLAIN, "sigma", "blocks", "misspecification", "trust", "lease", "storage", "name")
+KEYS = (
+    *FILES,
+    *PLAIN,
+    "sigma",
+    "blocks",
+    "costs",
+    "misspecification",
+    "trust",
+    "lease",
+    "storage",
+    "name",
+)
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
@@ -80,7 +91,11 @@ class ScreenFile:
         if "sigma" in self.keys:
             sigma = settings["sigma"] = self.keys["sigma"]
             if isinstance(sigma, str) and Path(sigma).suffix and not number_hint(sigma):
-                settings["sigma"] = _by_arm(self.beside(sigma), "sigma")
+                settings["sigma"] = numbers_by_arm(self.beside(sigma), "sigma")
+        if "costs" in self.keys:
+            costs = settings["costs"] = self.keys["costs"]
+            if isinstance(costs, str):
+                settings["costs"] = numbers_by_arm(self.beside(costs), "cost")
         if "blocks" in self.keys:
             blocks = settings["blocks"] = self.keys["blocks"]
             if isinstance(blocks, str) and Path(blocks).suffix:
@@ -101,7 +116,7 @@ class ScreenFile:
         """Means of a pilot, by the name of the arm; not every arm needs one."""
         if "pilot" not in self.keys:
             return None
-        return _by_arm(self.beside(self.keys["pilot"]), "mean")
+        return numbers_by_arm(self.beside(self.keys["pilot"]), "mean")
 
     def _features(self) -> dict[str, Any]:
         """The features, and the names of the arms if the first column has them."""
@@ -226,7 +241,7 @@ def _risk(confidence: object) -> str:
     return "0.05"
 
 
-def _by_arm(file: Path, what: str) -> dict[str, float]:
+def numbers_by_arm(file: Path, what: str) -> dict[str, float]:
     """A file of two columns: the name of an arm and a number."""
     names, _, rows = read_table(file, named=True)
     if len(rows[0]) != 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -19,7 +20,7 @@ from shortlist.cli.output import (
     say_state,
     trial_rows,
 )
-from shortlist.cli.screen_toml import ScreenFile
+from shortlist.cli.screen_toml import ScreenFile, numbers_by_arm
 from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
@@ -262,6 +263,9 @@ def continue_study(
     intercept: Annotated[
         bool, different("--intercept", help="The means may have a level of their own.")
     ] = False,
+    algorithm: Annotated[
+        str | None, different(metavar="NAME", help="By another algorithm.")
+    ] = None,
     misspecification: Annotated[
         float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
     ] = None,
@@ -275,6 +279,10 @@ def continue_study(
     epsilon: Annotated[
         float | None, different(parser=decimal, metavar="ε", help="The slack in the means.")
     ] = None,
+    costs: Annotated[
+        Path | None,
+        different(metavar="FILE", help="Name of an arm and cost of an evaluation, in two columns."),
+    ] = None,
     budget: Annotated[
         int | None, different(metavar="T", help="Stop after this number of results.")
     ] = None,
@@ -286,13 +294,8 @@ def continue_study(
     as_json: JsonOption = False,
 ) -> None:
     """Continue as a new study with all results, and with some settings changed."""
-    plain = {
-        "m": m,
-        "sigma": sigma,
-        "delta": delta,
-        "epsilon": epsilon,
-        "budget": budget,
-    }
+    plain = {"m": m, "sigma": sigma, "delta": delta, "epsilon": epsilon, "budget": budget}
+    plain["algorithm"] = algorithm
     changes: dict[str, Any] = {key: value for key, value in plain.items() if value is not None}
     if without_features:
         changes["features"] = None
@@ -300,7 +303,11 @@ def continue_study(
         changes["trust"] = "guide"
     if intercept:
         changes["intercept"] = True
+    if costs is not None:
+        changes["costs"] = numbers_by_arm(costs, "cost")
     if misspecification is not None:
+        if algorithm is not None:
+            raise InvalidSetting("--misspecification chooses its algorithm: leave out --algorithm.")
         from shortlist.plans.mislid.algorithm import MisLid
 
         changes["algorithm"] = MisLid(misspecification=misspecification)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
 
 VARIABLE = "SHORTLIST_STUDY"
 # Those that Problem.of takes.
-PROBLEM = ("features", "arms", "m", "delta", "epsilon", "direction", "S", "reward_range")
+PROBLEM = (
+    *("features", "arms", "blocks", "costs", "m"),
+    *("delta", "epsilon", "direction", "S", "reward_range"),
+)
 
 StudyArgument = Annotated[
     str | None,
@@ -134,11 +137,15 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     from shortlist.storage.address import shown
     from shortlist.storage.opening import open_storage
     from shortlist.study.definition import Definition
+    from shortlist.study.log import arms_added
     from shortlist.study.study import Study
 
+    added = []
     try:
         storage = open_storage(screen.storage, create=False)
         found = storage.open(screen.name)
+        if found is not None:
+            added = arms_added(storage)
         storage.close()
     except StudyNotFound:
         found = None
@@ -149,7 +156,7 @@ def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
         )
     stored = Definition.read(found, screen.name)
     with naming_the_file(screen):
-        given = _as_stored(settings, stored)
+        given = _as_stored(settings, stored).as_begun(stored, added)
         _check_features(screen, given, stored)
         given.check_same(stored, screen.name)
     return Study.load(screen.storage, screen.name)

@@ -6,13 +6,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from shortlist.arrays import Reals
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine
+from shortlist.engine.some_arms import SomeArms
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
+from shortlist.numerics.blockwise import is_identity
 from shortlist.problem import Problem
 from shortlist.references import Work
 from shortlist.relation import Relation
@@ -47,8 +51,11 @@ class AlgorithmOnProblem:
     results: ResultModel = field(default_factory=SubGaussian)
     # What an arm's own interval is, where it is not the usual one.
     own_interval: ArmInterval | None = None
+    # The rows of the arms that are left, where others were retired; None if all are.
+    left: Integers | None = None
     method: str = ""  # what was used, in a sentence
     cited: tuple[Work, ...] = ()  # the works that the algorithm is from
+    uses_costs: bool = False  # whether it minimises the cost, not the number of evaluations
     takes: tuple[str, ...] = (NO_BLOCKS.word,)  # the kinds of blocks that it works with
 
     def __post_init__(self) -> None:
@@ -70,14 +77,40 @@ class AlgorithmOnProblem:
 
     def estimated(self, replicates: Sequence[Sequence[float]]) -> AlgorithmOnProblem:
         """The same with σ from replicates of the initial pulls."""
+        problem, arms = self.problem, self.arms_left
+        noise = problem.noise.estimated(replicates, problem.delta)
+        return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
+
+    def on(self, problem: Problem, arms: Integers) -> AlgorithmOnProblem:
+        """The same algorithm on another problem, of whose arms only some are left."""
         assert self.rebind is not None
-        noise = self.problem.noise.estimated(replicates, self.problem.delta)
-        return self.rebind(replace(self.problem, noise=noise))
+        if len(arms) == problem.arms:
+            return self.rebind(problem)
+        inner = self.rebind(problem.of_arms(arms))
+        own = is_identity(inner.engine.setup.features)
+        features = np.eye(problem.arms) if own else problem.reduced
+        engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
+        return replace(inner, problem=problem, engine=engine, left=arms)
+
+    @property
+    def arms_left(self) -> Integers:
+        """The rows of the arms that were not retired."""
+        return np.arange(self.problem.arms) if self.left is None else self.left
 
     def widened(self, epsilon: float) -> AlgorithmOnProblem:
         """The same with a larger ε."""
-        assert self.rebind is not None
-        return self.rebind(self.problem.widened(epsilon))
+        return self.on(self.problem.widened(epsilon), self.arms_left)
+
+    @property
+    def cost_words(self) -> str:
+        """What the costs are and what is made of them; empty where none were stated."""
+        costs = self.problem.costs
+        if not costs.stated:
+            return ""
+        used = "the plans minimise the cost"
+        if not self.uses_costs:
+            used = f"{self.name} does not use them: it minimises the number of evaluations"
+        return f"{costs.announcement}; {used}"
 
     @property
     def interval(self) -> ArmInterval:
@@ -102,7 +135,7 @@ class AlgorithmOnProblem:
         size = "" if problem.S is None else f", S = {problem.S:g}"
         unproven = self.unproven_rules + self.threshold.why_not_proven(self.setting)
         return Claim(
-            statement=statement(problem),
+            statement=statement(problem, None if self.left is None else len(self.left)),
             risk=problem.delta,
             figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
             threshold=self.threshold.name,

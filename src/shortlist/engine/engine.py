@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class Engine:
     # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
     elimination: bool = False  # whether what an index has once bounded stays bounded
+    goes_on: ClassVar[bool] = False  # all results are processed again where arms are retired
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle takes along: not what was made of it for this process."""
@@ -113,6 +114,10 @@ class Engine:
     def _compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""
         return all(rule.is_compiled for rule in self.rules.values())
+
+    def go_on(self, before: Round, places: Integers, seed: int, *, proves: bool) -> Round:
+        """Not offered: all results are processed again."""
+        raise NotImplementedError
 
     def posterior(self) -> Posterior:
         """An empty posterior."""

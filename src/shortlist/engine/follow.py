@@ -16,8 +16,10 @@ from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
-# a stop. Going on by verifying, or with a larger ε, is the model's to do and never reaches an engine.
-TAKE, SUPPOSE, DECIDE, REOPEN, VERIFY, WIDEN = 0, 1, 2, 3, 4, 5
+# a stop. The others are the model's to do and never reach an engine: go on by verifying; with a larger
+# ε; without the arm, with the evidence so far or with later results as evidence only; with more arms.
+TAKE, SUPPOSE, DECIDE, REOPEN = 0, 1, 2, 3
+VERIFY, WIDEN, RETIRE, RETIRE_ANEW, ADD = 4, 5, 6, 7, 8
 
 
 @dataclass(frozen=True, eq=False)

@@ -159,6 +159,25 @@ class StatedRange:
         return InRange(*stated.limits, stated, algorithm)
 
 
+class WithinBlocks(StatedRange):
+    """The same for differences within blocks: a range must be stated."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The results in the range that is stated, if one is."""
+        if not stated.takes_range:
+            raise InvalidSetting(
+                f"{algorithm} compares results that lie in a range: write sigma='bounded' with "
+                "reward_range=(low, high), such as (0, 1) for scores, or leave out blocks."
+            )
+        return super().noise(stated, algorithm)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WithinBlocks)
+
+    def __hash__(self) -> int:
+        return hash(WithinBlocks)
+
+
 @dataclass(frozen=True)
 class WithinRange:
     """Bounds for results in a range of the algorithm's own, by the relative entropy of coins.

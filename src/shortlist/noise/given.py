@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import Label, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
@@ -94,6 +95,27 @@ class ByArm(Noise):
         """(σ_a/σ)² of every arm, with σ the largest; 1 until they are known."""
         return np.ones(arms) if self.each is None else (self.each / self.sigma) ** 2
 
+    def of_arms(self, arms: Integers) -> ByArm:
+        """The same without the σ of other arms; what is measured in units of σ stays so."""
+        if self.each is None:
+            return self
+        twin = copy.copy(self)
+        twin.each = self.each[arms]
+        return twin
+
+    def among(self, arms: Integers, count: int) -> ByArm:
+        """The same with σ, that of the noisiest arm, for arms of which nothing is known."""
+        twin = copy.copy(self)
+        if self.each is not None:
+            twin.each = np.full(count, self.sigma)
+            twin.each[arms] = self.each
+        return twin
+
+    @property
+    def fits_more_arms(self) -> bool:
+        """No: every arm has a σ of its own."""
+        return False
+
     @property
     def size(self) -> str:
         """How large the noise is, in few words."""
@@ -137,13 +159,7 @@ class Each(ByArm):
     @classmethod
     def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Each:
         """σ of every arm, if they are numbers above 0."""
-        values: Any = _in_order(sigma, names) if isinstance(sigma, Mapping | pd.Series) else sigma
-        table = isinstance(values, np.ndarray) and values.ndim != 1
-        if table or len(values) != len(names):
-            got = f"shape {values.shape}" if table else f"{len(values)}"
-            raise InvalidSetting(
-                f"sigma must be one number, or one for each of the {len(names)} arms, got {got}."
-            )
+        values = each_arm("sigma", sigma, names)
         return cls(
             *(positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True))
         )
@@ -179,17 +195,44 @@ class Each(ByArm):
         )
 
 
-def _in_order(sigma: Any, names: Sequence[Label]) -> list[Any]:
+def each_arm(what: str, values: Any, names: Sequence[Label]) -> list[Any]:
+    """The values in the order of the arms; ``what`` they are called in messages.
+
+    Examples
+    --------
+    >>> each_arm("costs", {"elm": 10.0, "ash": 1.0}, ["ash", "elm"])
+    [1.0, 10.0]
+    >>> each_arm("costs", [1.0], ["ash", "elm"])
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: costs must be one number for each of the 2 arms, got 1.
+    """
+    if isinstance(values, Mapping | pd.Series):
+        return _in_order(what, values, names)
+    table = isinstance(values, np.ndarray) and values.ndim != 1
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        raise InvalidSetting(
+            f"{what} must be one number for each of the {len(names)} arms, got {values!r}."
+        )
+    if table or len(values) != len(names):
+        got = f"shape {np.shape(values)}" if table else f"{len(values)}"
+        raise InvalidSetting(
+            f"{what} must be one number for each of the {len(names)} arms, got {got}."
+        )
+    return list(values)
+
+
+def _in_order(what: str, values: Any, names: Sequence[Label]) -> list[Any]:
     """The values of a mapping or a Series in the order of the arms."""
     known, by_name = set(map(str, names)), dict[str, Any]()
-    for key, value in sigma.items():
+    for key, value in values.items():
         name = str(key)
         if name not in known:
-            raise unknown_name("arm in sigma", name, map(str, names))
+            raise unknown_name(f"arm in {what}", name, map(str, names))
         if name in by_name:
-            raise InvalidSetting(f"sigma names the arm {name!r} twice: keep one.")
+            raise InvalidSetting(f"{what} names the arm {name!r} twice: keep one.")
         by_name[name] = value
     for label in names:
         if str(label) not in by_name:
-            raise InvalidSetting(f"sigma has no number for arm {label!r}: give one for every arm.")
+            raise InvalidSetting(f"{what} has no number for arm {label!r}: give one for every arm.")
     return [by_name[str(label)] for label in names]

@@ -169,6 +169,19 @@ class Noise(ABC):
         """(σ_a/σ)² of every arm: the variance of its noise in units of σ²."""
         return np.ones(arms)
 
+    def of_arms(self, arms: Integers) -> Noise:
+        """The same noise where only these arms are left."""
+        return self
+
+    def among(self, arms: Integers, count: int) -> Noise:
+        """The same noise where these arms are some of ``count``: of the others nothing is known."""
+        return self
+
+    @property
+    def fits_more_arms(self) -> bool:
+        """Whether it says what the noise of other arms is."""
+        return True
+
     # σ from results
 
     @property

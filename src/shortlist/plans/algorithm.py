@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.errors import InvalidSetting
@@ -54,6 +55,12 @@ class Planned(Algorithm):
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
+    engine : type
+        What fills its plans with results.
+    takes : tuple of str
+        The kinds of blocks that it works with.
+    uses_costs : bool
+        Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     in_range : Planned, optional
         The same algorithm for results that are only known to lie in a range; by default this one.
 
@@ -84,6 +91,9 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
+    engine: type[PlanEngine] = PlanEngine
+    takes: tuple[str, ...] = (NO_BLOCKS.word,)
+    uses_costs: bool = False
     in_range: Planned | None = None
 
     @property
@@ -121,10 +131,16 @@ class Planned(Algorithm):
         )
         given = problem.m, noise.sigma, delta, problem.epsilon
         reduced = ReducedProblem(
-            features, *given, stated=noise, limits=noise.limits_given(problem.minimizes)
+            features,
+            *given,
+            stated=noise,
+            limits=noise.limits_given(problem.minimizes),
+            blocks=problem.blocks,
         )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)
+        if self.uses_costs:
+            reduced = reduced._replace(costs=problem.costs.of_arms(problem.arms))
         if noise.needs_replicates:  # the same plan before σ is known and after
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
@@ -135,7 +151,7 @@ class Planned(Algorithm):
             self.threshold,
             setting,
             relation_on(problem, self.relation),
-            PlanEngine(self.strategy, reduced),
+            self.engine(self.strategy, reduced),
             list(self.unproven),
             extends=self.extends,
             results=self.results,
@@ -143,4 +159,6 @@ class Planned(Algorithm):
             method=self.method,
             cited=tuple(self.cited),
             rebind=self.bind,
+            takes=self.takes,
+            uses_costs=self.uses_costs,
         )

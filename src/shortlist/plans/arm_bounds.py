@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Integers, Reals
+from shortlist.plans.results import placed
 from shortlist.rules.thresholds import ArmInterval, mixture_threshold
 
 # Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
@@ -88,6 +89,11 @@ class ArmEvidence:
         information = 1.0 / variances
         prior = np.where(self.prior > 0.0, self.prior, information)
         return ArmEvidence(self.information + information, self.scores + means * information, prior)
+
+    def placed(self, places: Integers, fresh: ArmEvidence) -> ArmEvidence:
+        """The same where ``places`` says which of these arms each is; new ones are as in ``fresh``."""
+        both = zip(vars(self).values(), vars(fresh).values(), strict=True)
+        return ArmEvidence(*(placed(old, places, new) for old, new in both))
 
     def bounds(self, sigma: float, delta: float) -> tuple[Reals, Reals]:
         """The lower and upper bounds of every arm; each contains its mean at level 1 − δ.

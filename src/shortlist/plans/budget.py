@@ -124,7 +124,11 @@ class Budgeted(Algorithm):
         reasons = ["a budget is spent, whether or not the answer is certain by then"]
         given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
         return BudgetedOnProblem(
-            *given, algorithm=self, method=self.method, cited=tuple(self.cited)
+            *given,
+            algorithm=self,
+            method=self.method,
+            cited=tuple(self.cited),
+            rebind=self.bind,
         )
 
 

@@ -166,6 +166,19 @@ class PlanEngine:
             return True
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
+    @property
+    def goes_on(self) -> bool:
+        """Whether its strategy can go on when arms are retired or added."""
+        return self._first.goes_on
+
+    def go_on(
+        self, before: PlanProgress, places: Integers, seed: int, *, proves: bool
+    ) -> PlanProgress:
+        """What the strategy takes over from one for other arms."""
+        now, known = self.round(), (before.strategy, places, before.results, seed)
+        now.results = now.strategy.go_on(*known, proves=proves)
+        return now
+
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
         return strategy.statistic <= self.problem.epsilon
@@ -272,6 +285,8 @@ class PlanEngine:
                 if not position.is_initialized[0]:
                     posterior.refresh()
                     position.is_initialized[0] = 1
+                elif not posterior.ready:  # arms were added
+                    posterior.refresh_if_spanning()
             position.next[0] += 1
             position.is_in[0] = 0
             if self.stops(strategy):

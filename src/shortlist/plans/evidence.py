@@ -24,7 +24,7 @@ from shortlist.designs.pairs import own_design
 from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
 
 LARGEST = 600.0  # of a level: e^−level must not underflow
@@ -69,6 +69,19 @@ def squared_threshold(level: float, growth: Any) -> Any:
     """
     level = one_sided_level(math.exp(-min(level, LARGEST)))
     return (1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth))
+
+
+def placed_rows(rows: Integers, places: Integers) -> tuple[Integers, Mask]:
+    """The arms of rows as ``places`` has them, and which of the rows are of arms that are left.
+
+    Examples
+    --------
+    >>> [each.tolist() for each in placed_rows(np.array([0, 1, 2]), np.array([0, 2, -1]))]
+    [[0, 1], [True, False, True]]
+    """
+    there = rows[:, None] == places
+    stay = there.any(axis=1)
+    return np.argmax(there, axis=1)[stay], stay
 
 
 class FittedPlan(NamedTuple):
@@ -137,6 +150,12 @@ class Evidence(Protocol):
 
     def with_rows(self, arms: Integers) -> Evidence:
         """With rows for these arms too."""
+
+    def placed(self, places: Integers, problem: ReducedProblem) -> Evidence:
+        """The same where ``places`` says which of these arms each arm of a problem is.
+
+        About pairs with an arm that was not among them nothing is known.
+        """
 
     def tested(self, rows: Integers, arms: Integers, level: float) -> Evidence:
         """With ``largest`` up to date for these rows and these arms, as far as it is below ``level``."""
@@ -247,6 +266,16 @@ class PairEvidence:
         both = zip(vars(self).values(), vars(none).values(), strict=True)
         rows, *tables = both
         return PairEvidence(np.append(*rows), *(np.vstack(each) for each in tables))
+
+    def placed(self, places: Integers, problem: ReducedProblem) -> PairEvidence:
+        """The same for other arms, with rows for those that are left."""
+        rows, stay = placed_rows(self.rows, places)
+        tables = zip(
+            (self.information, self.scores, self.prior, self.largest),
+            (0.0, 0.0, 0.0, -np.inf),
+            strict=True,
+        )
+        return PairEvidence(rows, *(placed(each[stay], places, other) for each, other in tables))
 
     def squared_threshold(self, here: Any, level: float) -> Any:
         """C² of the mixture; meaningless where there is no information."""
@@ -382,6 +411,21 @@ class PredictedEvidence:
             self, rows=np.append(self.rows, arms), largest=np.vstack([self.largest, more])
         )
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> PredictedEvidence:
+        """The same for other arms, with rows for those that are left."""
+        rows, stay = placed_rows(self.rows, places)
+        return replace(
+            self,
+            rows=rows,
+            # Of a new arm any centre will do that is known before its results.
+            centre=placed(self.centre, places, float(self.centre.mean())),
+            variance=problem.sigma**2 * problem.noise_of_arms,
+            pulls=placed(self.pulls, places, 0),
+            sums=placed(self.sums, places, 0.0),
+            log_ratio=placed(self.log_ratio, places, 0.0),
+            largest=placed(self.largest[stay], places, -np.inf),
+        )
+
     @cached_property
     def information(self) -> Reals:
         """σ² over the variance of each gap; 0 where an arm has no result."""
@@ -465,12 +509,18 @@ def _least_slack(
 
 
 def expected_verification(
-    means: Reals, inside: Mask, noise: Reals, sigma: float, epsilon: float, delta: float
+    means: Reals,
+    inside: Mask,
+    noise: Reals,
+    sigma: float,
+    epsilon: float,
+    delta: float,
+    costs: Reals | float = 1.0,
 ) -> float:
     """About how many evaluations verify these arms by results of their own, if these are the means.
 
-    The pairs of the worst arm inside, and of the best one outside, decide that. A gap that seems to be
-    0 or less is taken for the smallest one that is not.
+    They are shared out so that they cost least. The pairs of the worst arm inside, and of the best one
+    outside, decide that. A gap that seems to be 0 or less is taken for the smallest one that is not.
 
     Examples
     --------
@@ -478,8 +528,9 @@ def expected_verification(
     >>> round(expected_verification(np.array([1.0, 0.0, -9.0]), inside, np.ones(3), 0.5, 0.0, 0.05))
     14
     """
-    weights, total = own_design(*boundary_needs(means, inside, sigma, epsilon, delta), noise)
-    return OVERSHOOT * float(np.maximum(weights * total, 1.0).sum())
+    pairs = boundary_needs(means, inside, sigma, epsilon, delta)
+    weights, total = own_design(*pairs, noise * costs)
+    return OVERSHOOT * float(np.maximum(weights * total / costs, 1.0).sum())
 
 
 def boundary_needs(
@@ -505,6 +556,10 @@ class Verifier(ABC):
     ----------
     keeps_values : bool
         Whether it needs every single result, not only their numbers and sums.
+    goes_on : bool
+        Whether its evidence can be taken over when arms are retired or added.
+    keeps_named : bool
+        Whether sets that were named before arms are added may still be verified after that.
     shares : tuple of float
         The shares of δ for each time that sets are named.
     means : Means
@@ -512,6 +567,8 @@ class Verifier(ABC):
     """
 
     keeps_values: ClassVar[bool] = False
+    goes_on: ClassVar[bool] = False
+    keeps_named: ClassVar[bool] = True
     shares: ClassVar[tuple[float, ...]] = SHARES
     means: Means
 
@@ -532,6 +589,14 @@ class Verifier(ABC):
     @abstractmethod
     def before(self, past: PlanResults) -> Self:
         """With results that were there before the first plan."""
+
+    def guided_by(self, results: PlanResults) -> Self:
+        """With results of a plan that was not completed: they prove nothing."""
+        return self
+
+    def taking_over(self, before: Self, places: Integers) -> Self:
+        """With what one for other arms knows, of which ``places`` says which each is; if it goes on."""
+        raise NotImplementedError
 
     @abstractmethod
     def nothing(self, rows: Integers) -> Evidence:
@@ -587,6 +652,8 @@ class ByEstimates(Verifier):
         What all plans so far say of every arm.
     """
 
+    goes_on: ClassVar[bool] = True
+
     problem: ReducedProblem
     means: Means
     arms: ArmEvidence
@@ -609,6 +676,10 @@ class ByEstimates(Verifier):
         """With earlier results: ρ is that of one result, whatever came first."""
         noise = self.problem.noise_of_arms
         return replace(self, arms=ArmEvidence(past.pulls / noise, past.sums / noise, 1.0 / noise))
+
+    def taking_over(self, before: ByEstimates, places: Integers) -> ByEstimates:
+        """With what the plans before said of every arm."""
+        return replace(self, arms=before.arms.placed(places, self.arms))
 
     def with_slack(self, epsilon: float) -> ByEstimates:
         """The same with another ε."""

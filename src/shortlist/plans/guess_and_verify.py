@@ -35,11 +35,11 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import StatedRange
@@ -55,11 +55,12 @@ from shortlist.plans.evidence import (
     FittedPlan,
     OpenPairs,
     Verifier,
+    placed_rows,
     squared_threshold,
 )
 from shortlist.plans.means import Fit, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
@@ -67,6 +68,7 @@ from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+LAST_RESORT = 0.1  # of what is left of δ, for the pairs without a named set once arms are added
 DRAWS = 1000
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
@@ -80,6 +82,17 @@ NAMED_SETS = StrategyThreshold(
     "after Karnin 2016 and Robbins 1970; proof: docs/proofs.md of shortlist",
     coverage=EACH_ARM,
 )
+
+
+def unpacked(packed: bytes, count: int) -> Mask:
+    """The set of arms whose packed bits these are.
+
+    Examples
+    --------
+    >>> unpacked(np.packbits(np.array([True, False, True])).tobytes(), 3).tolist()
+    [True, False, True]
+    """
+    return np.unpackbits(np.frombuffer(packed, np.uint8), count=count).astype(np.bool_)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +146,26 @@ class Tables:
         )
         fall_back = self.fall_back.with_rows(more)
         return replace(self, rows=np.append(self.rows, more), fall_back=fall_back, namings=namings)
+
+    def placed(self, places: Integers, problem: ReducedProblem, *, named: bool) -> Tables:
+        """The same where ``places`` says which of these arms each is; sets with others are gone.
+
+        All sets are gone where what was ``named`` is not to count.
+        """
+        count = self.fall_back.largest.shape[1]
+        gone = np.setdiff1d(np.arange(count), places)
+        namings = []
+        for each in self.namings:
+            sets = [(unpacked(key, count), risk) for key, risk in each.risks.items() if named]
+            risks = {
+                np.packbits(placed(one, places, False)).tobytes(): risk
+                for one, risk in sets
+                if not one[gone].any()
+            }
+            evidence = each.evidence.placed(places, problem)
+            namings.append(Naming(evidence, risks, each.made))
+        fall_back = self.fall_back.placed(places, problem)
+        return Tables(placed_rows(self.rows, places)[0], fall_back, self.level, tuple(namings))
 
     def tested(self, *sets: Mask) -> Tables:
         """With the evidence for some sets up to date."""
@@ -231,7 +264,7 @@ class GuessAndVerify(Strategy):
             )
         self._problem, self._shares = problem, shares
         self._verifier = self.verifier(problem, kind)
-        self.keeps_values = self._verifier.keeps_values
+        self.keeps_values, self.goes_on = self._verifier.keeps_values, self._verifier.goes_on
         if problem.first is None:
             self.plan, self._weights = self._verifier.means.first()
         else:
@@ -245,6 +278,11 @@ class GuessAndVerify(Strategy):
         self._whole: Fit | None = None
         self._guess: Fit | None = None
         self.inside = np.zeros(arms, np.bool_)
+        self._guides = False  # whether the results of the plan are to guide only
+        # A strategy for fewer arms that completes its plan before this one goes on, and which of
+        # its arms each is.
+        self._waits: tuple[Self, Integers] | None = None
+        self._grew = False  # whether arms were added: then what is proven is for one ε
 
     def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
         """How results become means and evidence."""
@@ -276,13 +314,23 @@ class GuessAndVerify(Strategy):
 
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
-        plan, weights, looked = self.plan, self._weights, self._looked
-        total = self._results + results
-        made = int(total.pulls.sum())
+        if self._waits is not None:
+            before, places = self._waits[0].copy(), self._waits[1]
+            before.decide(results.placed(np.flatnonzero(places != NO_ARM)), seed)
+            self._take_over(before, places, None, seed, proves=True)
+            return
         told = FittedPlan(results, self._verifier.means.fit(results), self._guess)
         verifier = self._verifier.after(told)
-        problem = self._problem._replace(noise=verifier.means.noise)
-        tables = self._tables.after(told, problem)
+        tables = self._tables
+        if not self._guides:
+            problem = self._problem._replace(noise=verifier.means.noise)
+            tables = tables.after(told, problem)
+        self._plan_anew(verifier, tables, self._results + results, seed)
+
+    def _plan_anew(self, verifier: Verifier, tables: Tables, total: PlanResults, seed: int) -> None:
+        """Guess by all results, see what has passed, name sets if they are likely, and plan."""
+        plan, weights, looked, problem = self.plan, self._weights, self._looked, self._problem
+        made = int(total.pulls.sum())
         whole = verifier.means.fit(total)
         guess = self.guess(total, whole, verifier.means.noise)
         best = best_of(guess.means, problem.m)
@@ -297,13 +345,117 @@ class GuessAndVerify(Strategy):
             if verifier.looks(made, looked):
                 looked = made
                 tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
-            plan, weights = self._next_plan(
-                verifier, tables, guess, inside, pairs, float(made), rng
-            )
+            spent = verifier.means.spent(total.pulls)
+            plan, weights = self._next_plan(verifier, tables, guess, inside, pairs, spent, rng)
         self._verifier, self._tables, self._results = verifier, tables, total
         self._whole, self._guess, self._looked = whole, guess, looked
+        self._guides = False
         self.plan, self._weights, self.inside = plan, weights, inside
         self.b, self.c, self.threshold, self.statistic = at
+
+    # Other arms
+
+    def go_on(
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
+        """Take over the evidence on pairs that are left, if it proves anything, and plan anew.
+
+        Where arms are added the plan is completed first: whether its results count must not depend
+        on them.
+        """
+        if (places == NO_ARM).any() and results.pulls.any():
+            self._waits = before, places
+            self.plan, self._weights = placed(before.plan, places, 0), np.zeros(len(places))
+            self.inside = placed(before.inside, places, False)
+            self.b, self.c = (
+                int(np.flatnonzero(places == each)[0]) for each in (before.b, before.c)
+            )
+            self._results, self._guides = before._results.placed(places), True
+            self._verifier = self._verifier.taking_over(before._verifier, places)
+            return results.placed(places)
+        self._take_over(*before._ended(results, seed, places), seed, proves=proves)
+        return self.no_results()
+
+    def _ended(
+        self, results: PlanResults, seed: int, places: Integers
+    ) -> tuple[Self, Integers, PlanResults]:
+        """The strategy without waiting any longer, these places, and the results that only guide."""
+        if self._waits is None:
+            return self, places, results
+        first, then = self._waits
+        within = results.placed(np.flatnonzero(then != NO_ARM))
+        now = self.copy()
+        now._take_over(*first._ended(within, seed, then), seed, proves=True)
+        return now, places, PlanResults.none(len(now.plan))
+
+    def _take_over(
+        self,
+        before: Self,
+        places: Integers,
+        results: PlanResults | None,
+        seed: int,
+        *,
+        proves: bool,
+    ) -> None:
+        """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
+        now, grows = self.copy(), bool((places == NO_ARM).any())
+        now._waits, tables = None, now._tables
+        known, total = before._verifier, before._results
+        if results is not None:
+            known, total = known.guided_by(results), total + results
+        if proves:
+            named = now._verifier.keeps_named or not grows
+            tables = before._tables.placed(places, now._problem, named=named)
+            now._shares, now._looked = before._shares, before._looked
+            now._grew = grows or before._grew
+            now.inside = placed(before.inside, places, False)
+            if grows:
+                tables = now._with_last_resort(tables)
+        verifier = now._verifier.taking_over(known, places)
+        now._plan_first(verifier, tables, total.placed(places), seed)
+        vars(self).update(vars(now))
+
+    def _plan_first(
+        self, verifier: Verifier, tables: Tables, total: PlanResults, seed: int
+    ) -> None:
+        """Plan anew; first for arms of which nothing is known."""
+        unknown = self.before_fit(verifier, total)
+        if not unknown.any():
+            self._plan_anew(verifier, tables, total, seed)
+            return
+        self._verifier, self._tables, self._results = verifier, tables, total
+        self._whole, self._guess, self._guides = None, None, True
+        self.plan, self._weights = unknown, np.zeros(len(unknown))
+        held = int(self.inside.sum()) == self._problem.m
+        averages = total.sums / np.maximum(total.pulls, 1)
+        self.inside = self.inside if held else best_of(averages, self._problem.m)
+        self.b, self.c = int(np.argmax(self.inside)), int(np.argmin(self.inside))
+
+    def before_fit(self, verifier: Verifier, total: PlanResults) -> Integers:
+        """The plan that is needed before anything can be guessed; zeros if none."""
+        return verifier.means.before_fit(total)
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether sets may still be named."""
+        if self._waits is not None:
+            return self._waits[0].takes_arms
+        return len(self._tables.namings) < len(self._shares)
+
+    def _with_last_resort(self, tables: Tables) -> Tables:
+        """With a fall-back that begins now, for arms that were added; later namings pay for it.
+
+        The last one was for the arms before, and ends. The best m may be others whenever arms are
+        added, so that all pairs are counted.
+        """
+        named = len(tables.namings)
+        left = sum(self._shares[named:])
+        shares = [(1.0 - LAST_RESORT) * share for share in self._shares[named:]]
+        self._shares = (*self._shares[:named], *shares)
+        arms = len(self._problem.features)
+        each = LAST_RESORT * left * self._problem.delta / (arms * (arms - 1) / 2)
+        nothing = self._verifier.nothing(tables.rows)
+        return replace(tables, fall_back=nothing, level=-math.log(each))
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
         """The m arms of largest mean, or those named before if these seem to be verified sooner.
@@ -395,9 +547,7 @@ class GuessAndVerify(Strategy):
             again = self._needs(pairs, verifier.squared_threshold(-math.log(risks[key])))
             if (again * pairs.variances).max() > SAVING * (now * pairs.variances).max():
                 return tables
-        arms = np.flatnonzero(
-            np.any([np.unpackbits(np.frombuffer(each, np.uint8)) for each in risks], axis=0)
-        )
+        arms = np.flatnonzero(np.any([unpacked(each, len(inside)) for each in risks], axis=0))
         tables = tables.with_rows(arms)
         named = Naming(self.evidence(verifier, tables, guess, inside, risks), risks, made)
         return replace(tables, namings=(*tables.namings, named))
@@ -417,10 +567,13 @@ class GuessAndVerify(Strategy):
         guess: Fit,
         inside: Mask,
         pairs: OpenPairs,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
-        """A plan for the open pairs, about a quarter as long as they need, and its weights."""
+        """A plan for the open pairs, at about a quarter of what they need, and its weights.
+
+        ``spent`` is what the results so far have cost: their number where all arms cost the same.
+        """
         sigma = self._problem.sigma
         evidence, level = tables.latest(inside)
         guesses = evidence is tables.fall_back and len(tables.namings) < len(self._shares)
@@ -434,7 +587,7 @@ class GuessAndVerify(Strategy):
         widths = NARROWED * sigma * np.sqrt(squared * pairs.variances)
         lacking = squared * (sigma / np.maximum(pairs.gaps, widths)) ** 2 - have
         to_add_to = None if guesses else evidence
-        return self.plan_for(verifier.means, pairs, lacking, to_add_to, guess, made, rng)
+        return self.plan_for(verifier.means, pairs, lacking, to_add_to, guess, spent, rng)
 
     def plan_for(
         self,
@@ -443,7 +596,7 @@ class GuessAndVerify(Strategy):
         lacking: Reals,
         evidence: Evidence | None,
         guess: Fit,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan that gives the pairs some of the information they lack, and its weights.
@@ -459,8 +612,10 @@ class GuessAndVerify(Strategy):
             pairs.b, pairs.c, needs, needs * pairs.variances, self._weights
         )
         if in_all is not None:
-            return means.lacking(pairs.b, pairs.c, weights * total, in_all[0], made, rng), weights
-        length = max(means.shortest * made, min(made, QUARTER * total))
+            return means.lacking(
+                pairs.b, pairs.c, weights * total / means.costs, in_all[0], spent, rng
+            ), weights
+        length = max(means.shortest * spent, min(spent, QUARTER * total))
         return means.plan(weights, length, rng), weights
 
     def suppose(self, means: Reals) -> None:
@@ -492,9 +647,10 @@ class GuessAndVerify(Strategy):
         alone may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
         infinite.
         """
-        assert self._whole is not None
+        lower, upper = np.full(len(self.inside), -np.inf), np.full(len(self.inside), np.inf)
+        if self._whole is None:  # arms that were added have no result yet
+            return np.zeros(len(lower)), lower, upper
         gap = self._whole.means - self._whole.means[j]
-        lower, upper = np.full(len(gap), -np.inf), np.full(len(gap), np.inf)
         tables, every = self._tables, np.arange(len(gap))
         has_row = j in tables.rows
         if has_row:  # as b: bounds are for μ_j − μ_i
@@ -527,8 +683,11 @@ class GuessAndVerify(Strategy):
         if not self.has_looked:
             return super().certified(epsilon)
         tables, inside = self._tables, self.inside
-        least = float(tables.least_slack(inside, self._problem).max())
         passed = tables.margins(inside) >= 0.0
+        if self._grew:
+            least = self._problem.epsilon if passed.all() else math.inf
+        else:
+            least = float(tables.least_slack(inside, self._problem).max())
         return Certified.by_pairs(inside, least, passed, tables.settled(inside))
 
     @property
@@ -544,6 +703,10 @@ class GuessAndVerify(Strategy):
     def widen(self, epsilon: float) -> None:
         """Judge all evidence so far with this ε; the arms inside and the plan stay."""
         after = self.copy()
+        if self._waits is not None:
+            before = self._waits[0].copy()
+            before.widen(epsilon)
+            after._waits = before, self._waits[1]
         after._tables = self._tables.with_slack(epsilon, self._problem)
         after._problem = self._problem._replace(epsilon=epsilon)
         after._verifier = self._verifier.with_slack(epsilon)
@@ -555,6 +718,11 @@ class GuessAndVerify(Strategy):
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """By all results; with features and noise that differs, by those of the plans made so far."""
+        if self._guides:  # −∞ is the mean of an arm that was added and has no result
+            pulls, sums = self._results.pulls, self._results.sums
+            averages = np.where(pulls > 0, sums / np.maximum(pulls, 1), -np.inf)
+            own = np.where(pulls > 0, self._verifier.means.noise / np.maximum(pulls, 1), 0.0)
+            return averages, own
         alike = (self._verifier.means.noise == 1.0).all()
         if self._whole is None or alike or isinstance(self._verifier.means, OwnMeans):
             return means, variances
@@ -634,6 +802,7 @@ def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
         summary=f"Karnin 2016, adapted to any m; {summary}",
         interval=INTERVAL,
         uses_noise=True,
+        uses_costs=True,
         **others,
     )
     return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -228,9 +228,32 @@ class GuidedStrategy(GuessAndVerify):
         rng = np.random.default_rng(made)
         self._tables = self._name(verifier, tables, guess, inside, pairs, made, rng)
         self.b, self.c = self._boundary(self._tables, inside, self._tables.margins(inside))[:2]
+        spent = verifier.means.spent(results.pulls)
         self.plan, self._weights = self._next_plan(
-            verifier, self._tables, guess, inside, pairs, float(made), rng
+            verifier, self._tables, guess, inside, pairs, spent, rng
         )
+
+    def _take_over(
+        self,
+        before: Self,
+        places: Integers,
+        results: PlanResults | None,
+        seed: int,
+        *,
+        proves: bool,
+    ) -> None:
+        """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
+        self._asks_model = before._asks_model
+        self._before = before._before if proves else int(before._results.pulls.sum())
+        super()._take_over(before, places, results, seed, proves=proves)
+
+    def before_fit(self, verifier: Verifier, total: PlanResults) -> Integers:
+        """One pull of each arm without a result, where the features do not tell of it."""
+        unknown = super().before_fit(verifier, total)
+        if self._model is not None or not self._asks_model:
+            return unknown
+        spans = np.linalg.matrix_rank(self._bare[total.pulls > 0]) == self._bare.shape[1]
+        return unknown * (not spans)
 
     def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """What the model makes of all results."""
@@ -287,7 +310,7 @@ class GuidedStrategy(GuessAndVerify):
         lacking: Reals,
         evidence: Evidence | None,
         guess: Fit,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan by the features to guess while that says most; to verify, results that are lacking."""
@@ -296,18 +319,19 @@ class GuidedStrategy(GuessAndVerify):
             if departures.mean() < DEPARTING * pairs.variances.mean():
                 needs = np.maximum(lacking, SHORTEST / pairs.variances)
                 most = largest_first(needs * pairs.variances)[:PAIRS]
+                dear = means.noise * means.costs
                 weights, total = contrast_design(
-                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=means.noise
+                    self._basis, pairs.b[most], pairs.c[most], needs[most], noise=dear
                 )
-                length = max(SHORTEST * made, min(made, QUARTER * total))
-                scaled = self._basis / np.sqrt(means.noise)[:, None]
-                return counts(np.ascontiguousarray(scaled), weights, length), np.zeros(len(weights))
-        return super().plan_for(means, pairs, lacking, evidence, guess, made, rng)
+                length = max(SHORTEST * spent, min(spent, QUARTER * total))
+                scaled = np.ascontiguousarray(self._basis / np.sqrt(dear)[:, None])
+                return counts(scaled, *means.in_pulls(weights, length)), np.zeros(len(weights))
+        return super().plan_for(means, pairs, lacking, evidence, guess, spent, rng)
 
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """The arms' own averages; for an arm without a result, what the model says."""
         if self._whole is None or self._guess is None:
-            return means, variances
+            return super().estimates(means, variances)
         seen = np.isfinite(self._whole.own_variances)
         return (
             np.where(seen, self._whole.means, self._guess.means),
@@ -316,14 +340,14 @@ class GuidedStrategy(GuessAndVerify):
 
     def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
-        problem, guess, noise = self._problem, self._guess, self._verifier.means.noise
+        problem, guess, of = self._problem, self._guess, self._verifier.means
         if guess is None:
             return None
         arms = np.arange(len(guess.means))
         drawn = guess.means + problem.sigma * guess.draw(arms, count, rng)
         others = problem.sigma, problem.epsilon, problem.delta
         needed = [
-            expected_verification(means, best_of(means, problem.m), noise, *others)
+            expected_verification(means, best_of(means, problem.m), of.noise, *others, of.costs)
             for means in drawn
         ]
         named_at = max((each.made for each in self._tables.namings), default=self._before)
@@ -338,7 +362,7 @@ class GuidedStrategy(GuessAndVerify):
         if self._guess is None:
             return None
         pairs = hardest_pairs(self._guess, self.inside, self._problem)
-        noise = self._verifier.means.noise
+        noise = self._verifier.means.noise * self._verifier.means.costs
         _, linear = contrast_design(
             np.ascontiguousarray(self._problem.features), *pairs, noise=noise
         )
@@ -476,7 +500,8 @@ class Guided(Algorithm):
             works=self.works,
             adapted=self.adapted,
             uses_noise=True,
+            uses_costs=True,
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))
-        return planned.bind(problem, threshold)
+        return replace(planned.bind(problem, threshold), rebind=self.bind)

@@ -109,12 +109,34 @@ class Means(ABC):
     ----------
     noise : array, K
         The variance of a result of every arm, in units of σ².
+    costs : array, K
+        What a pull of every arm costs. Where that differs, designs share out the cost: with
+        u_a = cost_a n_a, a result of arm a tells as much as one of variance noise_a cost_a would, if
+        n_a were u_a.
     shortest : float
-        The least length of a plan, as a share of the pulls so far.
+        The least length of a plan, as a share of what was spent so far.
     """
 
     noise: Reals
+    costs: Reals
     shortest: float
+
+    def spent(self, pulls: Integers | Reals) -> float:
+        """What these pulls cost."""
+        return float(pulls @ self.costs)
+
+    def in_pulls(self, weights: Reals, length: float) -> tuple[Reals, float]:
+        """Shares of a cost, and that cost, as shares of the pulls and their number.
+
+        Examples
+        --------
+        >>> means = OwnMeans(ReducedProblem(np.eye(2), 1, 1.0, 0.1, 0.0, costs=np.array([1.0, 3.0])))
+        >>> means.in_pulls(np.array([0.5, 0.5]), 12.0)
+        (array([0.75, 0.25]), 8.0)
+        """
+        shares = weights / self.costs
+        rate = float(shares.sum() / weights.sum())
+        return shares / rate, length * rate
 
     @abstractmethod
     def first(self) -> tuple[Integers, Reals]:
@@ -125,14 +147,18 @@ class Means(ABC):
         """What some results say of the means."""
 
     @abstractmethod
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+
+    @abstractmethod
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for some pairs, and how many pulls give each what it needs."""
+        """Shares of the cost for some pairs, and the cost that gives each what it needs."""
 
     @abstractmethod
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
-        """About ``length`` pulls by these weights."""
+        """Pulls that cost about ``length``, which is shared out by these weights."""
 
     def lacking(
         self,
@@ -140,13 +166,14 @@ class Means(ABC):
         c: Integers,
         wanted: Reals,
         counted: Integers | Reals,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> Integers:
         """Some of the pulls of the pairs' arms that are wanted and not ``counted`` yet."""
         lacking = np.maximum(wanted - counted, 0.0)
-        length = max(self.shortest * made, min(GROWTH * made, QUARTER * float(lacking.sum())))
-        share = min(1.0, length / max(float(lacking.sum()), 1e-9))
+        needed = float((lacking * self.costs).sum())
+        length = max(self.shortest * spent, min(GROWTH * spent, QUARTER * needed))
+        share = min(1.0, length / max(needed, 1e-9))
         # What is left of a pull accumulates from plan to plan, since ``lacking`` does.
         plan = np.floor(share * lacking + 0.5).astype(np.int64)
         compared = np.zeros(len(plan), np.bool_)
@@ -168,22 +195,24 @@ class LinearMeans(Means):
     Attributes
     ----------
     shortest : float
-        The least length of a plan, as a share of the pulls so far.
+        The least length of a plan, as a share of what was spent so far.
     """
 
     shortest = SHORTEST
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
-        self.noise = problem.noise_of_arms
+        self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
+        self._dear = self.noise * self.costs
         self._scaled = self.basis
-        if (self.noise != 1.0).any():
-            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self.noise)[:, None])
+        if (self._dear != 1.0).any():
+            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
         weights = spread_design(self._scaled)
-        return counts(self._scaled, weights, FIRST * self.basis.shape[1]), weights
+        shares, _ = self.in_pulls(weights, 1.0)
+        return counts(self._scaled, shares, FIRST * self.basis.shape[1]), weights
 
     def fit(self, results: PlanResults) -> LinearFit:
         """Weighted least squares."""
@@ -195,16 +224,22 @@ class LinearMeans(Means):
             means = means + fitted(white, (sums - pulls * means) / self.noise)
         return LinearFit(means, white)
 
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        first = self.first()[0]
+        spans = np.linalg.matrix_rank(self.basis[results.pulls > 0]) == self.basis.shape[1]
+        return np.zeros_like(first) if spans else first
+
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for the most urgent pairs, and how many pulls give each what it needs."""
+        """Shares of the cost for the most urgent pairs, and the cost that gives each what it needs."""
         most = largest_first(urgency)[:PAIRS]
-        return contrast_design(self.basis, b[most], c[most], needs[most], start, self.noise)
+        return contrast_design(self.basis, b[most], c[most], needs[most], start, self._dear)
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
-        """About ``length`` pulls by these weights, that span the features."""
-        return counts(self._scaled, weights, length)
+        """Pulls that cost about ``length``, by these weights, and span the features."""
+        return counts(self._scaled, *self.in_pulls(weights, length))
 
 
 class OwnMeans(Means):
@@ -220,14 +255,14 @@ class OwnMeans(Means):
     Attributes
     ----------
     shortest : float
-        The least length of a plan, as a share of the pulls so far. A short plan loses no
+        The least length of a plan, as a share of what was spent so far. A short plan loses no
         information here, and the study stops sooner.
     """
 
     shortest = 0.02
 
     def __init__(self, problem: ReducedProblem, spanned: Reals | None = None) -> None:
-        self.noise = problem.noise_of_arms
+        self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
         self._spanned = spanned
 
     def first(self) -> tuple[Integers, Reals]:
@@ -235,7 +270,9 @@ class OwnMeans(Means):
         arms, spanned = len(self.noise), self._spanned
         if spanned is None:
             return np.ones(arms, np.int64), np.zeros(arms)
-        return counts(spanned, spread_design(spanned), FIRST * spanned.shape[1]), np.zeros(arms)
+        scaled = np.ascontiguousarray(spanned / np.sqrt(self.costs)[:, None])
+        shares, _ = self.in_pulls(spread_design(scaled), 1.0)
+        return counts(scaled, shares, FIRST * spanned.shape[1]), np.zeros(arms)
 
     def fit(self, results: PlanResults) -> OwnFit:
         """The averages of the arms."""
@@ -245,15 +282,20 @@ class OwnMeans(Means):
         own[pulled] = self.noise[pulled] / pulls[pulled]
         return OwnFit(np.where(pulled, sums / np.maximum(pulls, 1), 0.0), own)
 
+    def before_fit(self, results: PlanResults) -> Integers:
+        """One pull of each arm that has no result."""
+        return (results.pulls == 0).astype(np.int64)
+
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for all pairs, and how many pulls give each what it needs."""
-        return own_design(b, c, needs, self.noise, start)
+        """Shares of the cost for all pairs, and the cost that gives each what it needs."""
+        return own_design(b, c, needs, self.noise * self.costs, start)
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
-        """About ``length`` pulls by these weights, and at least one of each arm that has weight."""
-        pulls = np.floor(weights * length + 0.5).astype(np.int64)
+        """Pulls that cost about ``length``, and at least one of each arm that has weight."""
+        shares, number = self.in_pulls(weights, length)
+        pulls = np.floor(shares * number + 0.5).astype(np.int64)
         return np.where(weights > 0.0, np.maximum(pulls, 1), 0)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from shortlist.arrays import NO_BLOCK
+from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.state import OneInteger
@@ -14,6 +16,19 @@ from shortlist.posterior.state import OneInteger
 
 def _no_integers() -> Integers:
     return np.zeros(0, np.int64)
+
+
+def placed(values: NDArray[Any], places: Integers, other: Any) -> NDArray[Any]:
+    """Values of arms, in the last dimension, where ``places`` says which of them each arm is.
+
+    ``NO_ARM`` is an arm that was not among them, and has ``other``.
+
+    Examples
+    --------
+    >>> placed(np.array([3.0, 5.0, 7.0]), np.array([0, 2, NO_ARM]), 0.0).tolist()
+    [3.0, 7.0, 0.0]
+    """
+    return np.where(places == NO_ARM, other, values[..., places]).astype(values.dtype, copy=False)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +108,23 @@ class PlanResults(Record):
 
     def __sub__(self, other: PlanResults) -> PlanResults:
         return PlanResults(self.pulls - other.pulls, self.sums - other.sums)
+
+    def placed(self, places: Integers) -> PlanResults:
+        """The same where ``places`` says which of these arms each arm is; others are left out."""
+        there = self.arms[: self.count[0], None] == places
+        stay = there.any(axis=1)
+        single = np.flatnonzero(stay), np.flatnonzero(~stay)
+        order = np.concatenate([*single, np.arange(self.count[0], len(self.arms))])
+        arms = self.arms[order]
+        arms[: len(single[0])] = np.argmax(there[stay], axis=1)
+        return PlanResults(
+            placed(self.pulls, places, 0),
+            placed(self.sums, places, 0.0),
+            arms,
+            self.blocks[order],
+            self.values[order],
+            np.array([len(single[0])]),
+        )
 
     def copy(self) -> PlanResults:
         """An independent copy."""

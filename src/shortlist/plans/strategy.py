@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.engine.certified import Certified
 from shortlist.noise import Noise
 from shortlist.plans.results import PlanResults
@@ -26,10 +27,14 @@ class ReducedProblem(NamedTuple):
         The problem's.
     noise : array, K, optional
         (σ_a/σ)² of every arm, for a strategy that uses it; the others take σ for all.
+    costs : array, K, optional
+        What a pull of each arm costs, for a strategy that uses it; the others minimise pulls.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
+    blocks : Blocks
+        What results share.
     limits : tuple of float
         The least and the largest result that the strategy can be given.
     """
@@ -41,13 +46,20 @@ class ReducedProblem(NamedTuple):
     epsilon: float
     noise: Reals | None = None
     first: Integers | None = None
+    costs: Reals | None = None
     stated: Noise | None = None
+    blocks: Blocks = NO_BLOCKS
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
     def noise_of_arms(self) -> Reals:
         """(σ_a/σ)² of every arm, 1 where nothing else is known."""
         return np.ones(len(self.features)) if self.noise is None else self.noise
+
+    @property
+    def cost_of_arms(self) -> Reals:
+        """What a pull of each arm costs, 1 where nothing else is known."""
+        return np.ones(len(self.features)) if self.costs is None else self.costs
 
 
 class Strategy(ABC):
@@ -78,6 +90,8 @@ class Strategy(ABC):
         Whether the stop compares the arms' own intervals, not differences of two means.
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
+    goes_on : bool
+        Whether it can go on with what it knows when arms are retired or added.
     """
 
     plan: Integers
@@ -88,6 +102,7 @@ class Strategy(ABC):
     statistic: float = math.inf
     alone: bool = False
     keeps_values: bool = False
+    goes_on: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -140,6 +155,32 @@ class Strategy(ABC):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
+
+    def go_on(
+        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
+    ) -> PlanResults:
+        """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
+
+        Parameters
+        ----------
+        before : Strategy
+            It is left as it is.
+        places : array of int
+            Which of the arms before each arm is, ``NO_ARM`` for one that was added.
+        results : PlanResults
+            Those of its plan so far. Returned are those of the plan at hand: these, if the same
+            plan goes on.
+        seed : int
+            The study's.
+        proves : bool
+            Whether what came before may prove an answer; else it guides.
+        """
+        raise NotImplementedError
+
+    @property
+    def takes_arms(self) -> bool:
+        """Whether some of δ is left for answers with arms that are added."""
+        return self.goes_on
 
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""

@@ -70,8 +70,9 @@ def colour(look: Look, arm: int) -> str:
 
 def left_out(count: int, table: pd.DataFrame) -> str:
     """How many arms are not in the picture, as a sentence; empty if all are."""
-    rest = len(table) - count
-    words = f"{rest:,} of the {len(table):,} arms are left out, those farthest from the boundary. "
+    shown = int(table["mean"].notna().sum())  # retired arms have none
+    rest = shown - count
+    words = f"{rest:,} of the {shown:,} arms are left out, those farthest from the boundary. "
     return words if rest else ""
 
 

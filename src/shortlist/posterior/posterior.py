@@ -255,7 +255,7 @@ class Posterior:
         """Take in one evaluation."""
         observe = OBSERVE[self.state.layout].sparing(len(self.pulls) ** 2)
         if observe(self.state, int(arm), float(value)):
-            self._refresh()
+            self.refresh_if_spanning()
 
     def mirror(self, total: float) -> None:
         """Replace every result y by ``total`` − y; the order of the arms is not renewed."""
@@ -270,14 +270,14 @@ class Posterior:
 
     def refresh(self) -> None:
         """Recompute everything from the counts and sums, by Cholesky."""
-        if not self._refresh():
+        if not self.refresh_if_spanning():
             raise SingularDesign(
                 f"{self.observed} evaluations of {int(np.count_nonzero(self.pulls))} arms do not "
                 f"span the features (rank {self.state.features.shape[1]}): evaluate a spanning set "
                 "first, or set a regularization above 0."
             )
 
-    def _refresh(self) -> bool:
+    def refresh_if_spanning(self) -> bool:
         """The same; False, with all estimates as they were, if the evaluations do not span the features."""
         arms, rank = self.state.features.shape
         refresh = REFRESH[self.state.layout].sparing(arms * rank * (arms + rank))

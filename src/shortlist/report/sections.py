@@ -11,12 +11,13 @@ import numba
 import numpy
 
 from shortlist._version import __version__
-from shortlist.printable import count
+from shortlist.printable import count, quoted
 from shortlist.report.analysis import Analysis
 from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.budget import rounded
 from shortlist.study.failing import failing_arms
 from shortlist.study.insight.audit import audit_results
+from shortlist.study.retiring import retired_words
 from shortlist.study.view import before_the_rounds, next_look
 
 if TYPE_CHECKING:
@@ -92,6 +93,8 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
     study = analysis.study
     cancelled = sum(trial.state == "cancelled" for trial in study.trials)
     rows: list[tuple[str, Any]] = [("Results processed", f"{study.evaluations:,}")]
+    if study.problem.costs.stated:
+        rows.append(("What they cost", number(study.cost)))
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
@@ -102,6 +105,12 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ("Pending", f"{len(study.pending):,}"),
         ("Failed", _reasons(study)),
         *([("Set aside", failing_arms(study))] if study.set_aside else []),
+        *([("Retired", retired_words(study.retired))] if study.retired else []),
+        *(
+            [("Added", quoted(added))]
+            if (added := [n for e in study.added for n in e.names])
+            else []
+        ),
         ("Cancelled", f"{cancelled:,}"),
     ]
     statistic = study.statistic
@@ -184,6 +193,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
         rows.insert(1, ("Before the verification", before))
     rows[1:1] = study.aim.settings
+    rows += [("Costs", bound.cost_words)] * bool(bound.cost_words)
     rows += bound.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))

@@ -1,7 +1,8 @@
-"""What a client may do to a study: ask, tell, fail, cancel, verify, widen; each can be repeated.
+"""What a client may do to a study: ask, tell, fail, cancel, verify, widen, retire, add.
 
-A client whose reply was lost sends the same again: a request for trials is known by its key, a
-result by its trial or its key, a failure or a cancellation by its trial.
+Each can safely be repeated. A client whose reply was lost sends the same again: a request for trials
+is known by its key, a result by its trial or its key, a failure or a cancellation by its trial, and
+arms are retired or added once.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def state(study: Study) -> dict[str, Any]:
         "evaluations": study.evaluations,
         "pending": len(study.pending),
         "set_aside": [failures.last.name for failures in study.set_aside],
+        "retired": [each.name for each in study.retired],
         "statistic": study.statistic,
         "epsilon": study.problem.epsilon,
     }
@@ -232,6 +234,43 @@ def widen(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
     check_names(given, needed=["epsilon"])
     study.widen(given["epsilon"])
     return state(study)
+
+
+def retire(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Never ask for an arm again: ``{"arm": …, "reason": …, "whatever_the_results": false}``.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+    >>> given = {"arm": "oak", "reason": "out of stock", "whatever_the_results": True}
+    >>> retire(study, given)["retired"]
+    ['oak']
+    """
+    check_names(given, needed=["arm", "reason"], others=["whatever_the_results"])
+    arm, whatever = given["arm"], given.get("whatever_the_results", False)
+    if not isinstance(arm, str):
+        raise InvalidInput("arm must be the name of an arm, a text: nothing was changed.")
+    study.retire(arm, reason=given["reason"], whatever_the_results=whatever)
+    return state(study)
+
+
+def add(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Add arms: ``{"arms": [names], "features": [[…], …]}``; without features the names alone.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+    >>> add(study, {"arms": ["yew"]})["arms"]
+    4
+    """
+    check_names(given, needed=["arms"], others=["features"])
+    arms = given["arms"]
+    if not isinstance(arms, list) or not all(isinstance(name, str) for name in arms):
+        raise InvalidInput("arms must be a list of names: nothing was changed.")
+    study.add(given.get("features"), arms=arms)
+    return {"arms": study.problem.arms, **state(study)}
 
 
 def _close(

@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 Action = Callable[["Study", Mapping[str, Any]], dict[str, Any]]
 OFFERED = (
-    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail, /api/cancel, /api/verify and "
-    "/api/widen, and the page at the address that `shortlist serve` printed."
+    "there are GET /api/status and POST /api/ask, /api/tell, /api/fail, /api/cancel, /api/verify, "
+    "/api/widen, /api/retire and /api/add, and the page at the address that `shortlist serve` printed."
 )
 SHOWN, SHOWN_ROWS = 16, 250_000  # files, and rows of all, that are kept until they are confirmed
 DIGITS = 18  # of the number of a trial
@@ -143,7 +143,7 @@ class _Served:
                 Route(f"/{action.__name__}", partial(self.act, action), methods=["POST"])
                 for action in (
                     *(actions.ask, actions.tell, actions.fail, actions.cancel, actions.verify),
-                    actions.widen,
+                    *(actions.widen, actions.retire, actions.add),
                 )
             ),
         ]

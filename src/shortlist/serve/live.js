@@ -1,5 +1,6 @@
 "use strict";
-// Asks every other second whether the study has changed, and shows what has. Forms are left alone.
+// Asks every other second whether the study has changed, and shows what has. What was typed or
+// unfolded stays as it is.
 const PAUSE = 2000;
 const live = document.getElementById("live");
 const line = document.getElementById("line");
@@ -19,7 +20,14 @@ function show(text) {
     for (const { id } of old.querySelectorAll("details[open]")) {
       fresh.getElementById(id)?.setAttribute("open", ""); // what was unfolded stays so
     }
-    if (old.outerHTML !== part.outerHTML) old.replaceWith(part);
+    if (old.outerHTML === part.outerHTML) continue;
+    for (const input of old.querySelectorAll("input")) {
+      const twin = fresh.getElementById(input.id);
+      if (twin && input.value !== input.defaultValue) twin.value = input.value;
+    }
+    const typing = old.contains(document.activeElement) ? document.activeElement.id : "";
+    old.replaceWith(part);
+    if (typing) document.getElementById(typing)?.focus();
   }
   document.title = document.getElementById("state").dataset.title;
 }

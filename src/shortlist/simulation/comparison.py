@@ -315,6 +315,8 @@ def _rows(
         "threshold": bound.threshold.name,
         "proven": bound.proven,
     }
+    if instance.costs.stated:
+        columns["cost"] = runs.pulls @ instance.costs.of_arms(len(names))
     if audit:
         none = np.zeros(len(runs.pulls), np.int64)
         columns["audited"] = none if runs.audited is None else runs.audited

@@ -11,9 +11,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.arrays import Label
+from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
+from shortlist.noise import Noise
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
-from shortlist.problem import Problem, checked_seed
+from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rules import rewards as models
 from shortlist.rules.rule import Rule
 
@@ -44,6 +46,12 @@ class Instance:
         The parameters of the reward model.
     S : float or None
         ‖θ‖ where the means are linear in the features.
+    blocks : Blocks
+        What results share.
+    noise : Noise or None
+        What the algorithms are told in place of σ.
+    costs : Costs
+        What an evaluation of each arm costs.
     """
 
     label: str
@@ -55,6 +63,9 @@ class Instance:
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None
+    costs: Costs = EQUAL
+    blocks: Blocks = NO_BLOCKS
+    noise: Noise | None = None
 
     def problem(
         self,
@@ -69,12 +80,14 @@ class Instance:
         problem = Problem.of(
             self.features,
             self.m,
-            sigma=self.sigma if sigma is None else sigma,
+            sigma=(self.noise or self.sigma) if sigma is None else sigma,
             reward_range=reward_range,
             delta=delta,
             epsilon=epsilon,
             S=self.S or None if S is None else S,
             arms=self.names,
+            blocks=self.blocks,
+            costs=self.costs,
         )
         ordered = np.sort(self.means)[::-1]
         if epsilon == 0.0 and ordered[self.m - 1] == ordered[self.m]:
@@ -164,12 +177,13 @@ def from_arrays(
     theta: ArrayLike | None = None,
     noise: str = "gaussian",
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "instance",
 ) -> Instance:
     """An instance from its features and either its means or its θ.
 
     ``sigma`` is the standard deviation of normal noise, one number or one for every arm, and what
-    algorithms are told about it.
+    algorithms are told about it. ``costs`` are those of an evaluation of each arm, as for ``Study``.
 
     Examples
     --------
@@ -207,7 +221,9 @@ def from_arrays(
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
     if theta is None:
         norm = _theta_norm(problem.features, truth)
-    return Instance(label, problem.features, truth, m, told, problem.names, model, parameters, norm)
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, truth, m, told, problem.names, model, parameters, norm
+    return Instance(label, *described, paid)
 
 
 def recorded(
@@ -217,6 +233,7 @@ def recorded(
     m: int,
     sigma: Any,
     arms: Sequence[Any] | None = None,
+    costs: Any = None,
     label: str = "recorded",
 ) -> Instance:
     """An instance in which a pull returns one of the arm's recorded rewards.
@@ -227,7 +244,7 @@ def recorded(
         One row per arm.
     rewards : array, n × K
         One column per arm; a pull draws a row.
-    m, sigma, arms, label
+    m, sigma, arms, costs, label
         As for ``from_arrays``.
 
     Examples
@@ -246,9 +263,64 @@ def recorded(
         raise InvalidFeatures("recorded rewards must be finite: drop the rows that are not.")
     means = table.mean(axis=0)
     norm = _theta_norm(problem.features, means)
-    return Instance(
-        label, problem.features, means, m, told, problem.names, models.recorded, table, norm
-    )
+    paid = Costs.of(costs, problem.names)
+    described = problem.features, means, m, told, problem.names, models.recorded, table, norm
+    return Instance(label, *described, paid)
+
+
+def table(
+    scores: ArrayLike | pd.DataFrame,
+    *,
+    m: int,
+    blocks: str = "pool",
+    limits: tuple[float, float] = (0.0, 1.0),
+    arms: Sequence[Any] | None = None,
+    label: str = "table",
+) -> Instance:
+    """An instance with blocks, from a table of the results of all arms on all blocks.
+
+    Parameters
+    ----------
+    scores : array or DataFrame, K × blocks
+        One row per arm; a DataFrame's index names the arms.
+    blocks : {"pool", "random"}
+        Whether the columns are the blocks of a pool, or a block is any of the columns, drawn afresh.
+        The true means are the means of the rows in either case.
+    limits : (low, high)
+        Where results lie, as algorithms are told.
+    m, arms, label
+        As for ``from_arrays``.
+
+    Examples
+    --------
+    >>> table([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0]], m=1).means.round(2).tolist()
+    [0.67, 0.33]
+    """
+    values = _numbers("scores", scores)
+    if values.ndim != 2 or min(values.shape) < 2 or not np.all(np.isfinite(values)):
+        raise InvalidFeatures(
+            "scores must be finite numbers, a row for each of 2 arms or more and a column for each "
+            f"of 2 blocks or more, got shape {values.shape}."
+        )
+    if arms is None and isinstance(scores, pd.DataFrame):
+        arms = [str(name) for name in scores.index]
+    noise = Noise.of("bounded", limits)
+    low, high = noise.limits
+    if values.min() < low or values.max() > high:
+        raise InvalidSetting(
+            f"scores go from {values.min():g} to {values.max():g}, beyond limits=({low:g}, {high:g}): "
+            "give the range that they lie in."
+        )
+    if blocks not in ("pool", "random"):
+        raise unknown_name("blocks", blocks, ["pool", "random"])
+    shared = Blocks.of(values.shape[1] if blocks == "pool" else blocks)
+    count = len(values)
+    problem = Problem.of(arms=range(count) if arms is None else arms, m=m, sigma=noise, epsilon=1.0)
+    rows = np.ascontiguousarray(values.T)
+    means = values.mean(axis=1)
+    given = problem.features, means, m, noise.sigma, problem.names, models.recorded, rows
+    norm = float(np.linalg.norm(means))
+    return Instance(label, *given, norm, blocks=shared, noise=noise)
 
 
 def _problem(

@@ -46,6 +46,7 @@ class Forecast:
     median: float
     low: float
     high: float
+    cost: float | None = None  # the median of the costs, where costs were stated
     whole: int | None = None  # evaluations of every arm on every block, where there is a pool
 
     def __str__(self) -> str:
@@ -70,8 +71,9 @@ class Forecast:
         between = f"{self.low:,.0f} to {self.high:,.0f} in " if self.runs > 1 else "in "
         simulated = "1 simulated study" if self.runs == 1 else f"{self.runs} simulated studies"
         pool = "" if self.whole is None else f" Every arm on every block would be {self.whole:,}."
+        paid = "" if self.cost is None else f", at a cost of about {self.cost:,.4g}"
         return (
-            f"about {self.median:,.0f} evaluations ({between}{simulated}, one evaluation at a time)."
+            f"about {self.median:,.0f} evaluations{paid} ({between}{simulated}, one evaluation at a time)."
             f"{pool} {cut}".rstrip()
         )
 
@@ -128,7 +130,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
         why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
         return Outlook(*known, why_no_bound=why)
     described: dict[str, Any] = {"means": means, "m": problem.m}
-    described["sigma"] = problem.noise.deviations
+    described |= {"sigma": problem.noise.deviations, "costs": problem.costs}
     instance = from_arrays(problem.features, arms=problem.names, **described)
     if not study.aim.certifies:
         return Outlook(*known, errors=_error_forecast(study, instance))
@@ -266,17 +268,18 @@ def _forecast(
     """What simulated studies took, each of the instance that is drawn for it."""
     options = {"threshold": settings.get("threshold"), "S": study.problem.S}
 
-    def simulate(run: int, most: int) -> tuple[int, bool]:
+    def simulate(run: int, most: int) -> tuple[int, bool, float]:
         algorithm = settings.get("algorithm", AUTO)
         cut = {"runs": 1, "start": run, "max_samples": most}
         frame = _simulated(study, algorithm, drawn(run), **options, **cut)
-        return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0])
+        cost = study.problem.costs.total(frame["pulls"].iloc[0])
+        return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
 
     most = len(study.bound.engine.setup.initial) + PROBE
     while True:  # find where to cut off a simulated study, so that it takes a second at most
         began = time.monotonic()
         try:
-            evaluations, stopped = simulate(0, most)
+            evaluations, stopped, _ = simulate(0, most)
         except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
             return None
         pace = evaluations / (time.monotonic() - began)
@@ -285,14 +288,16 @@ def _forecast(
             break
         most *= 4
     began = time.monotonic()
-    runs: list[tuple[int, bool]] = []
+    runs: list[tuple[int, bool, float]] = []
     while len(runs) < RUNS and time.monotonic() - began < PATIENCE:
         runs.append(simulate(len(runs), within))
     low, median, high = np.quantile(
-        [evaluations for evaluations, _ in runs], [0.05, 0.5, 0.95]
+        [evaluations for evaluations, _, _ in runs], [0.05, 0.5, 0.95]
     ).tolist()
-    unfinished = sum(not stopped for _, stopped in runs)
-    return Forecast(len(runs), unfinished, within, median, low, high)
+    unfinished = sum(not stopped for _, stopped, _ in runs)
+    cost = float(np.median([cost for _, _, cost in runs]))
+    paid = cost if study.problem.costs.stated else None
+    return Forecast(len(runs), unfinished, within, median, low, high, paid)
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:

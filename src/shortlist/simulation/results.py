@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import pandas as pd
 
@@ -134,7 +135,7 @@ class Results:
             tables = [one.summary(lower_bound=lower_bound) for one in self.each]
             labels = [one.label for one in self.instances]
             return pd.concat(tables, keys=labels, names=["instance"])
-        rows = {}
+        rows: dict[Any, dict[str, Any]] = {}
         bound = self.lower_bound if lower_bound else math.nan
         if lower_bound and self.why_no_lower_bound:
             warn_caller(
@@ -158,6 +159,7 @@ class Results:
                 "error_high": high,
                 "lower_bound": bound,
                 "ratio": group["samples"].mean() / bound,
+                **({"cost": group["cost"].mean()} if "cost" in group else {}),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")
 

@@ -172,12 +172,17 @@ def arm_table(
     if now is not None:
         known = bound.engine.estimates(posterior, now)
         means = known.means.copy()
-        width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
-        lower, upper = known.intervals or (means - width, means + width)
+        if known.intervals is None:
+            width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
+            lower, upper = means - width, means + width
+        else:
+            lower, upper = known.intervals
         lower, upper = np.minimum(lower, means), np.maximum(upper, means)
         means, lower, upper = map(bound.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower
+        # A retired arm is not estimated, nor one that was added and has no result.
+        means, lower, upper = (np.where(np.isinf(means), np.nan, e) for e in (means, lower, upper))
         inside = now.inside.copy()
     return pd.DataFrame(
         {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,13 +22,14 @@ from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import Features, column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Problem, flag
+from shortlist.problem import Costs, Problem, flag
 from shortlist.storage.base import Settings
+from shortlist.study.model import Addition
 from shortlist.study.trial import FeatureRow
 
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction", "intercept"),
-    *("algorithm", "threshold", "seed", "lease", "audit", "blocks"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
 )
 
 
@@ -70,6 +71,7 @@ class Definition:
             "direction": problem.direction,
             "intercept": intercept,
             "blocks": problem.blocks.written,
+            "costs": problem.costs.written,
         }
         given = problem.given
         features = None if classical else given.numbers
@@ -133,7 +135,7 @@ class Definition:
             fits = len(self.columns or ()) == self.features.shape[1]
             given = Features(self.features, self.names, self.columns if fits else None)
         noise = Noise.read(self.choices["sigma"])
-        asked["blocks"] = self.blocks
+        asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
         return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
@@ -167,6 +169,23 @@ class Definition:
         """A digest of the whole definition, from which the study's fingerprint starts."""
         choices = json.dumps(self.choices, sort_keys=True)
         return hashlib.blake2b((choices + self.features_hash).encode()).digest()
+
+    def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
+        """Without the arms at its end that were added to the stored study later; else as it is."""
+        later: list[Label] = []
+        rows: list[NDArray[np.float64]] = []
+        first = len(stored.names)
+        for names, more in added:
+            later += names
+            rows += [] if more is None else [more]
+        if self.names != (*stored.names, *later)[: len(self.names)] or len(self.names) <= first:
+            return self
+        if self.features is None or stored.features is None:
+            return replace(self, names=stored.names)
+        now = np.vstack([stored.features, *rows])[: len(self.names)]
+        if not np.array_equal(now, self.features):
+            return self
+        return replace(self, names=stored.names, features=stored.features)
 
     def check_same(self, stored: Definition, name: str) -> None:
         """Raise where a study of this name was begun with other settings."""
@@ -281,6 +300,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
         return Noise.read(value).specification
     if key == "blocks":
         return Blocks.read(value).announcement
+    if key == "costs":
+        return Costs.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)

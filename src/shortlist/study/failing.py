@@ -25,11 +25,28 @@ def failing_arms(study: View) -> str:
     return "; ".join([*shown, f"{more:,} more"] if more else shown)
 
 
-def remedy() -> str:
-    """What to do about an arm that is set aside."""
+def remedy(study: View) -> str:
+    """What to do about the arms of a study that are set aside.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> remedy(Study(arms=["ash", "elm"], m=1, sigma=0.1)).partition("repaired, ")[2]
+    'retire the arm: study.retire(…, reason=…, whatever_the_results=True). Then the answer is about the others.'
+    """
+    arm = repr(study.set_aside[0].last.name) if len(study.set_aside) == 1 else "…"
+    leave_out = (
+        f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
+        "is about the others."
+    )
+    if not study.aim.certifies:
+        leave_out = (
+            "begin a study without that arm, with the rest of the budget and these results: "
+            "new_study.carry_over(study)."
+        )
     return (
         "Repair the evaluation and tell a result of the arm (study.tell(arm=…, value=…)): then it is "
-        "asked for again. If it cannot be repaired, begin a study without that arm."
+        f"asked for again. If it cannot be repaired, {leave_out}"
     )
 
 
@@ -45,11 +62,16 @@ def set_aside_words(study: View) -> str:
     """
     if not study.set_aside:
         return ""
-    return f"Set aside, and no longer asked for: {failing_arms(study)}. {remedy()}"
+    return f"Set aside, and no longer asked for: {failing_arms(study)}. {remedy(study)}"
 
 
 def nothing_to_ask(study: View) -> ShortlistError:
     """Why a study that has not stopped has no trial to be asked for."""
+    if study.problem.blocks.number is not None and not study.set_aside:
+        return BudgetSpent(
+            f"every cell that is left of the pool is pending ({count(len(study.pending), 'trial')}): "
+            "tell their results first."
+        )
     if not is_for_failures(study):
         return BudgetSpent(no_room(study))
     under_way = ""
@@ -58,7 +80,7 @@ def nothing_to_ask(study: View) -> ShortlistError:
         under_way = f" {trials} may be told first: what is needed after that may be another arm."
     return OnlyFailingArms(
         "every evaluation that the study needs now is of an arm that keeps failing: "
-        f"{failing_arms(study)}. {remedy()}{under_way}"
+        f"{failing_arms(study)}. {remedy(study)}{under_way}"
     )
 
 

@@ -22,6 +22,7 @@ from shortlist.study.insight.linearity_words import (
     rejected,
     untested,
 )
+from shortlist.study.retiring import retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import price_of_proof
 from shortlist.study.view import View
@@ -60,7 +61,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
-    notes = []
+    notes = guarantee.exact(study.problem) if _is_exact(study) else []
     if rests_on_features(study.bound):
         notes = [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
@@ -77,6 +78,11 @@ def answered_evaluations(study: View) -> int:
     """How many evaluations the answer took; what came in late has no part in it."""
     late = study.answered_at + len(study.audit.results)
     return late if study.done else study.evaluations
+
+
+def _is_exact(study: View) -> bool:
+    """Whether the answer follows from known results alone: those of a pool."""
+    return study.problem.blocks.exist and bool(study.round.strategy.is_exact)
 
 
 def _to_come(study: View) -> list[str]:
@@ -140,7 +146,10 @@ def conditions(study: View) -> list[Condition]:
     course = Course(
         out_of_order=out_of_order(study),
         unasked=sum(trial.cause.origin == "unasked" for trial in taken),
-        open_at_verification=len(study.open_at_verification),
+        open_at_changes=len(study.open_at_changes),
+        retired=_retired(study, whatever_the_results=True),
+        retired_anew=_retired(study, whatever_the_results=False),
+        added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
         widened=", ".join(
@@ -152,6 +161,12 @@ def conditions(study: View) -> list[Condition]:
         failures=FAILURES_IN_A_ROW,
     )
     return guarantee.conditions_of(course)
+
+
+def _retired(study: View, *, whatever_the_results: bool) -> str:
+    """Which arms were retired in this way, and why; empty if none was."""
+    found = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
+    return retired_words(found)
 
 
 def ending(study: View) -> str:
@@ -170,6 +185,20 @@ def ending(study: View) -> str:
         how = f"stopped after {count(study.answered_at, 'evaluation')}."
     before = [source.words for source in study.sources]
     return " ".join([*before, f"The study {study.name!r} ({study.bound.name}) {how}"])
+
+
+def left_out(results: int, names: Sequence[str]) -> str:
+    """That results of arms which a study does not have were not carried over to it, in words.
+
+    Examples
+    --------
+    >>> left_out(3, ["elm"])
+    " Left out were 3 results of 'elm', which this study does not have: it is assumed that it would lack the same arms whatever the results."
+    """
+    return (
+        f" Left out were {count(results, 'result')} of {quoted(names, 5)}, which this study does "
+        "not have: it is assumed that it would lack the same arms whatever the results."
+    )
 
 
 def differences(pairs: Sequence[tuple[Trial, Trial]], name: str) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import json
 import numbers
 import struct
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -17,12 +18,23 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, NO_BLOCK, Label
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
-from shortlist.engine.follow import DECIDE, REOPEN, TAKE, VERIFY, WIDEN, Steps
+from shortlist.engine.follow import (
+    ADD,
+    DECIDE,
+    REOPEN,
+    RETIRE,
+    RETIRE_ANEW,
+    TAKE,
+    VERIFY,
+    WIDEN,
+    Steps,
+)
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study.model import Addition
 from shortlist.study.trial import (
     FAILURES_IN_A_ROW,
     Cause,
@@ -33,7 +45,9 @@ from shortlist.study.trial import (
     Trial,
 )
 
-Kind = Literal["renewed", "reopened", "corrected", "carried", "verifying", "widened"]
+Kind = Literal[
+    "renewed", "reopened", "corrected", "carried", "verifying", "widened", "retired", "added"
+]
 STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
 
@@ -46,6 +60,16 @@ PLACES = {origin: place for place, origin in enumerate(get_args(Origin), 1)}
 EVENTS: dict[str, int] = {kind: number for number, kind in enumerate(get_args(Kind), 4)}
 # Events that the model must process, as its steps.
 STEPS: dict[str, int] = {"reopened": REOPEN, "verifying": VERIFY, "widened": WIDEN}
+
+
+class Marker(NamedTuple):
+    """A step of the model that is no result: its kind, the arm that it is about, and a value."""
+
+    kind: int
+    arm: int = 0
+    value: float = 0.0
+
+
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
@@ -86,6 +110,57 @@ class Source(NamedTuple):
         return self.mark.rpartition("-")[0]
 
 
+class Retirement(NamedTuple):
+    """An arm that was retired.
+
+    Attributes
+    ----------
+    arm : int
+        Its row.
+    name, reason : str
+        What it is called, and why it was retired.
+    whatever_the_results : bool
+        Whether it would have been retired whatever the results.
+    from_start : bool
+        Whether all results are processed as if it had never been there.
+    change : int
+        The change of the study by which it was retired.
+    """
+
+    arm: int
+    name: Label
+    reason: str
+    whatever_the_results: bool
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if the arm had never been there."""
+        kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
+        return None if self.from_start else Marker(kind, self.arm)
+
+
+class Added(NamedTuple):
+    """Arms that were added: their names, their features, and whether before any result."""
+
+    names: tuple[Label, ...]
+    rows: list[list[float]] | None
+    from_start: bool
+    change: int = 0
+
+    @property
+    def marker(self) -> Marker | None:
+        """What the model does at that change; None if there was no result before it."""
+        return None if self.from_start else Marker(ADD)
+
+    @property
+    def addition(self) -> Addition:
+        """The arms as a model takes them."""
+        rows = None if self.rows is None else np.array(self.rows, np.float64)
+        return Addition(tuple(self.names), rows)
+
+
 class Ledger:
     """All trials of a study, every change to them counted.
 
@@ -105,7 +180,8 @@ class Ledger:
         blocks: Blocks = NO_BLOCKS,
         rows: Callable[[int], FeatureRow | None] = lambda arm: None,
     ) -> None:
-        self._names, self._seed, self._rows, self.blocks = names, seed, rows, blocks
+        self.names, self._seed, self._rows, self.blocks = names, seed, rows, blocks
+        self._given = len(names)  # arms, without those that were added
         # Of trials that are open or told, the last of each cell, where a cell has one result.
         self.cells: dict[Cell, Trial] = {}
         self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
@@ -128,9 +204,12 @@ class Ledger:
         self._hash = hashlib.blake2b(settings, digest_size=16)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         # Events that the model must process, since settled, after their changes.
-        self._stepping: list[tuple[int, Trial | Event]] = []
+        self._stepping: list[tuple[int, Trial | Marker]] = []
+        self.retired: dict[int, Retirement] = {}  # by arm
+        self.added: list[Added] = []
+        self.additions: list[Addition] = []  # those of them that come after results
         self._one_step = Steps.empty(1)
-        self._order: list[int | Event] = []  # all that was settled: trials by number, and events
+        self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
         self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
@@ -156,10 +235,21 @@ class Ledger:
         found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
         return [trial for trial in found if trial.worker == who]
 
-    def open_at_verification(self) -> list[Trial]:
-        """The trials that were open when the verification began, and were told later."""
-        began = next((each.change for each in self.events if each.kind == "verifying"), NEVER)
-        return [t for t in self.taken if t.opened < began < (t.closed or 0)]
+    def open_at_changes(self) -> list[Trial]:
+        """The trials that were told after a change from which on evidence counts, and open at it.
+
+        That is where a verification began, where arms were added, and where one was retired
+        because of results.
+        """
+        changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
+        arms = [each.change for each in changed if _is_anew(each)]
+        began = [each.change for each in self.events if each.kind == "verifying"]
+        ends = sorted(arms + began)
+        return [
+            trial
+            for trial in (self.taken if ends else [])
+            if bisect_left(ends, trial.closed or 0) > bisect_left(ends, trial.opened)
+        ]
 
     @property
     def fingerprint(self) -> str:
@@ -186,7 +276,7 @@ class Ledger:
         trial = Trial(
             number,
             cell.arm,
-            self._names[cell.arm],
+            self.names[cell.arm],
             self._trial_seed(number, cell.block),
             asked_at=at,
             expires_at=expires,
@@ -199,7 +289,7 @@ class Ledger:
             other_keys=other_keys,
             block=self.blocks.label(cell.block),
             block_index=cell.block,
-            feature_row=self._rows(cell.arm),
+            feature_row=self._feature_row(cell.arm),
         )
         self._enter(trial)
         self.written[number] = None
@@ -353,8 +443,61 @@ class Ledger:
     def step(self, kind: Kind, at: float, worker: str, value: float | None = None) -> None:
         """Note an event that the model must process: one of ``STEPS``."""
         event = self._log(kind, NO_ARM, at, worker, value)
-        self._stepping.append((event.change, event))
+        self._stepping.append((event.change, _marker(event)))
         self.has_news = True
+
+    def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
+        """Keep that an arm was retired; returns that with the change it was."""
+        words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
+        event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
+        self.follow_arms(event)
+        self._without_second(event)
+        self._end_failures()
+        return self.retired[retirement.arm]
+
+    def add(self, added: Added, at: float, worker: str) -> None:
+        """Keep that arms were added."""
+        words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
+        self.follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+
+    def follow_arms(self, event: Event) -> None:
+        """Enter arms that were retired or added by an event; others change nothing here."""
+        kinds: dict[str, type[Retirement | Added]] = {"retired": Retirement, "added": Added}
+        if event.kind not in kinds:
+            return
+        if event.reason is None or event.value != _digest(event.reason):
+            raise DamagedStorage(
+                f"change {event.change}, by which arms were {event.kind}, was altered; restore it "
+                "from a copy."
+            )
+        found: Any = kinds[event.kind](**json.loads(event.reason), change=event.change)
+        if event.kind == "retired":
+            self.retired[found.arm] = found
+        else:
+            found = found._replace(names=tuple(found.names))
+            self.added.append(found)
+            self.names += found.names
+        if found.marker is None:
+            self.is_rewritten = True
+        else:
+            self._stepping.append((event.change, found.marker))
+            self.additions += [found.addition] if event.kind == "added" else []
+        self.has_news = True
+
+    def _without_second(self, event: Event) -> None:
+        """Ask no more for an arm that was retired as the second of a round."""
+        if event.kind != "retired":
+            return
+        arms = self.retired
+        stay = [each for each in self.seconds if each.second not in arms]
+        self._moves += [(event.change, -1)] * (len(self.seconds) - len(stay))
+        self.seconds[:] = stay
+
+    def _end_failures(self) -> None:
+        """An arm that is retired is not set aside."""
+        for arm in self.retired:
+            self._failing.pop(arm, None)
+            self.set_aside.pop(arm, None)
 
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
@@ -382,43 +525,50 @@ class Ledger:
         try:
             for event in events:
                 self._follow_carrying(event)
-            touched = self._enter_rows(rows)
+                self.follow_arms(event)
+            touched = self._enter_rows(rows, events)
             records = self._records(before, changes, touched, events)
             self._recount(touched, before)
+            self._end_failures()
             for event in events:
                 if event.kind == "corrected":
                     self._apply(event)
         except (LookupError, OverflowError, TypeError, ValueError, struct.error) as error:
             raise DamagedStorage(f"a stored trial or event cannot be read: {error!r}.") from None
-        self._stepping += [(each.change, each) for each in events if each.kind in STEPS]
+        self._stepping += [(each.change, _marker(each)) for each in events if each.kind in STEPS]
         self.events += events
         self._hash.update(records)
         self.has_news = True
 
-    def _enter_rows(self, rows: Sequence[Row]) -> list[Trial]:
+    def _enter_rows(self, rows: Sequence[Row], events: Sequence[Event]) -> list[Trial]:
+        to_come = [event for event in events if event.kind == "retired"]
         seeds = self._seeds_of([row for row in rows if row[0] >= len(self.trials)])
         known, touched = len(self.trials), []
         for row in rows:
             number, arm, block = row[:STATE]
-            known_cell = 0 <= arm < len(self._names) and self.blocks.is_known(block)
+            known_cell = 0 <= arm < len(self.names) and self.blocks.is_known(block)
             if number > len(self.trials) or not known_cell:
                 raise DamagedStorage(
                     f"trial {number} (arm {arm}, block {block}) is out of sequence, or its arm or "
                     "its block does not exist."
                 )
             new = number == len(self.trials)
+            while new and to_come and to_come[0].change < row[OPENED]:
+                self._without_second(to_come.pop(0))
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
             rest = *row[STATE : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
             besides: dict[str, Any] = {"block": self.blocks.label(block), "block_index": block}
-            besides["feature_row"] = self._rows(arm)
-            trial = Trial(number, arm, self._names[arm], seed, *rest, **besides)
-            _check_state(trial, len(self._names))
+            besides["feature_row"] = self._feature_row(arm)
+            trial = Trial(number, arm, self.names[arm], seed, *rest, **besides)
+            _check_state(trial, len(self.names))
             if new:
                 self._enter(trial)
             else:
                 self._put(trial)
             touched.append(trial)
+        for event in to_come:
+            self._without_second(event)
         return touched
 
     def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
@@ -474,7 +624,7 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | Event]] = []
+        due: list[tuple[int, Trial | Marker]] = []
         turn = 0  # the change by which all in turn so far were closed
         for trial in self.unsettled.values():  # by number: they are entered in that order
             closed = NEVER if trial.closed is None else trial.closed
@@ -493,7 +643,7 @@ class Ledger:
             steps.held[:] = self._held(due)
         for place, (_, step) in enumerate(due):
             _write(steps, place, step)
-            if isinstance(step, Event):
+            if isinstance(step, Marker):
                 self._order.append(step)
                 continue
             self._order.append(step.number)
@@ -506,7 +656,7 @@ class Ledger:
         self._moves, self._stepping, self.has_news = [], [], False
         return steps
 
-    def _held(self, due: list[tuple[int, Trial | Event]]) -> NDArray[np.bool_]:
+    def _held(self, due: list[tuple[int, Trial | Marker]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
         moves = [move for _, move in self._moves]
         lengths = len(self.seconds) - sum(moves) + np.cumsum([0, *moves])
@@ -519,8 +669,16 @@ class Ledger:
         steps = Steps.empty(len(self._order))
         steps.held[:] = self._order_held
         for place, step in enumerate(self._order):
-            _write(steps, place, step if isinstance(step, Event) else self.trials[step])
+            _write(steps, place, step if isinstance(step, Marker) else self.trials[step])
         return steps
+
+    def _feature_row(self, arm: int) -> FeatureRow | None:
+        """The features of an arm, also of one that was added."""
+        first = self._rows(0)
+        if arm < self._given or first is None:
+            return self._rows(arm)
+        added = [row for each in self.added for row in each.rows or ()]
+        return FeatureRow(np.array(added[arm - self._given]), first.columns)
 
     def copies_of(
         self, trials: Sequence[Trial], mark: str, own_mark: str
@@ -570,10 +728,26 @@ class Ledger:
         return own
 
 
-def _write(steps: Steps, place: int, step: Trial | Event) -> None:
-    """Write a closed trial, or an event, as a step for the model."""
-    if isinstance(step, Event):
-        kind, arm, block, value = STEPS[step.kind], 0, NO_BLOCK, step.value or 0.0
+def _digest(words: str) -> float:
+    """A digest of a text as a number that is exact."""
+    return float(int.from_bytes(hashlib.blake2b(words.encode(), digest_size=6).digest(), "big"))
+
+
+def _is_anew(change: Retirement | Added) -> bool:
+    """Whether evidence counts only from a change of the arms on."""
+    marker = change.marker
+    return marker is not None and marker.kind != RETIRE
+
+
+def _marker(event: Event) -> Marker:
+    """The step of the model that an event of ``STEPS`` is."""
+    return Marker(STEPS[event.kind], value=event.value or 0.0)
+
+
+def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
+    """Write a closed trial, or another step, as a step for the model."""
+    if isinstance(step, Marker):
+        kind, arm, block, value = step.kind, step.arm, NO_BLOCK, step.value
     elif step.value is not None:
         kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
     else:

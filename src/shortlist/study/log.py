@@ -11,6 +11,7 @@ import getpass
 import logging
 import os
 import socket
+import sys
 import threading
 import time
 import weakref
@@ -18,17 +19,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from shortlist.arrays import NO_ARM
+import numpy as np
+
+from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
-from shortlist.printable import on_one_line
+from shortlist.printable import on_one_line, quoted
+from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import WITH_KEY, Kind, Ledger, Source, key_of_trial
-from shortlist.study.model import Ahead, Model, machine
+from shortlist.study.ledger import WITH_KEY, Added, Kind, Ledger, Retirement, Source, key_of_trial
+from shortlist.study.model import Addition, Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial
 
 LOGGER = logging.getLogger(__name__)
@@ -97,6 +101,16 @@ class Log:
         return self._bound if self._model is None else self._model.bound
 
     @property
+    def first_problem(self) -> Problem:
+        """What the study was begun with."""
+        return self._bound.problem
+
+    @property
+    def is_classical(self) -> bool:
+        """Whether the study was begun without features."""
+        return self._definition.features is None
+
+    @property
     def ledger(self) -> Ledger:
         """The trials."""
         self._mend()
@@ -140,9 +154,21 @@ class Log:
     def _begin_model(self) -> Model:
         with self._lock:
             self._audit = Audit(self._definition.audit)
-            model = self._model = Model(self._bound, self._definition.choices["seed"])
+            seed, additions = self._definition.choices["seed"], self._ledger.additions
+            model = self._model = Model(self._first_bound(), seed, additions)
             model.take(Steps.supposing([]), self._stop)
             return model
+
+    def _first_bound(self) -> AlgorithmOnProblem:
+        """The algorithm on the arms that count from the first result on."""
+        bound, problem = self._bound, self._bound.problem
+        for added in self._ledger.added:
+            if added.from_start:
+                problem = problem.with_arms(*added.addition)
+        never = [each.arm for each in self._ledger.retired.values() if each.from_start]
+        if problem is bound.problem and not never:
+            return bound
+        return bound.on(problem, np.setdiff1d(np.arange(problem.arms), never))
 
     def _take_news(self) -> None:
         """Let model and audit see what is new; from the first result on where one was corrected."""
@@ -325,6 +351,7 @@ class Log:
                 if (
                     decision is not None
                     and not decision.stop
+                    and decision.arm != NO_ARM
                     and not (aside and (decision.arm in aside or decision.queued in aside))
                 ):
                     yield Cell(decision.arm, decision.block), Cause.of(decision)
@@ -422,7 +449,7 @@ class Log:
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "
-            f"{self._definition.names[arm]!r}: nothing was told. Give a new result a key of its "
+            f"{self._ledger.names[arm]!r}: nothing was told. Give a new result a key of its "
             f"own; {right} corrects a wrong one."
         )
 
@@ -441,7 +468,7 @@ class Log:
         cancelled. ``taken`` are those of the ``trials`` that were processed, in that order.
         ``own_mark`` is this study's.
         """
-        arms = {str(name): arm for arm, name in enumerate(self._definition.names)}
+        arms = {str(name): arm for arm, name in enumerate(self.ledger.names)}
         processed = {trial.number for trial in taken}
         ended = [t for t in trials if t.state == "failed" or t.number in processed]
         copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if str(t.name) in arms]
@@ -552,6 +579,109 @@ class Log:
 
         self.change(act)
 
+    def retire(self, arm: int, reason: str, *, whatever_the_results: bool) -> Retirement:
+        """Let an arm never be asked for again, and cancel what is open of it."""
+
+        def act(transaction: Transaction) -> Retirement:
+            ledger, now = self._ledger, transaction.now
+            if arm in ledger.retired:
+                return ledger.retired[arm]
+            from_start = self._forgets(arm, whatever_the_results)
+            words = f"retired: {reason}"
+            for trial in [each for each in ledger.pending if each.arm == arm]:
+                self.close(trial, "cancelled", now, reason=words)
+            given = arm, ledger.names[arm], reason, whatever_the_results, from_start
+            found = ledger.retire(Retirement(*given), now, worker())
+            LOGGER.info("arm %s retired: %s", found.name, reason)
+            return found
+
+        return self.change(act)
+
+    def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
+        """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
+        bound, model = self.bound, self.model
+        name, m, left = self._ledger.names[arm], bound.problem.m, len(bound.arms_left) - 1
+        if left <= m:
+            raise InvalidInput(
+                f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
+                "answer whatever their means, and there would be nothing to find out. Nothing was "
+                "changed."
+            )
+        if not bound.engine.setup.aim.certifies:
+            raise InvalidInput(
+                "arms cannot be retired from a study with a budget: what was spent on them would be "
+                "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
+                "budget and these results: new_study.carry_over(study)."
+            )
+        goes_on = bound.engine.goes_on and model.initialized
+        if whatever_the_results:
+            return not goes_on
+        if goes_on:
+            return False
+        unless = (
+            "If it would have been retired whatever the results, say so: "
+            f"study.retire({name!r}, reason=…, whatever_the_results=True)."
+        )
+        if bound.engine.goes_on:
+            raise InvalidInput(
+                f"{name!r} cannot be retired because of results before the first plan is complete: "
+                f"nothing was changed. Tell the results of the first plan. {unless}"
+            )
+        raise InvalidInput(
+            f"{bound.name} cannot go on where an arm is retired because of results: the choice of "
+            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
+            "Otherwise go on with Guess-and-verify, and retire it there: "
+            "study.continued(algorithm='Guess-and-verify')."
+        )
+
+    def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:
+        """Let arms be evaluated from now on that were not there before."""
+
+        def act(transaction: Transaction) -> None:
+            ledger, bound, model = self._ledger, self.bound, self.model
+            if any((each.names, each.rows) == (names, rows) for each in ledger.added):
+                return
+            if known := [name for name in names if name in ledger.names]:
+                raise InvalidInput(
+                    f"{quoted(known, 5)} {'is' if len(known) == 1 else 'are'} in the study already: "
+                    "nothing was changed. Leave out the arms that it has."
+                )
+            from_start = not ledger.trials
+            if not from_start:
+                self._check_growth(bound, model)
+            ledger.add(Added(names, rows, from_start), transaction.now, worker())
+            LOGGER.info("%d arms added", len(names))
+
+        self.change(act)
+
+    def _check_growth(self, bound: AlgorithmOnProblem, model: Model) -> None:
+        """Raise where arms cannot be added to a study that has trials."""
+        again = (
+            "Begin another study with all arms, and give it these results: "
+            "new_study.carry_over(study)."
+        )
+        if not bound.engine.goes_on:
+            raise InvalidInput(
+                f"{bound.name} cannot take more arms: its proof is for a number of arms that is "
+                f"fixed before the first result. Nothing was changed. {again}"
+            )
+        if bound.problem.epsilon > model.first_bound.problem.epsilon:
+            raise InvalidInput(
+                "epsilon was made larger in view of the results, and arms cannot be added after "
+                f"that: the proof allows one of the two. Nothing was changed. {again}"
+            )
+        if not model.initialized:
+            raise InvalidInput(
+                "arms can be added before the first trial, or when the first plan is complete, but "
+                f"{model.round.until_decision:,} of its results are missing: nothing was changed. "
+                "Tell them first."
+            )
+        if not model.round.strategy.takes_arms:
+            raise InvalidInput(
+                "all of δ is spent on lists that were named before: nothing is left for one with "
+                f"new arms. Nothing was changed. {again}"
+            )
+
     def step(self, kind: Kind) -> None:
         """Take a stop back, or go on by verifying the answer."""
         self.change(lambda change: self._ledger.step(kind, change.now, worker()))
@@ -564,6 +694,12 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
+            if self._ledger.additions:
+                raise InvalidInput(
+                    "arms were added to this study, and then what is proven is for the epsilon that "
+                    "it has: nothing was changed. A study with a larger one and these results: "
+                    f"study.continued(epsilon={wider:g})."
+                )
             if self.model.stopped:
                 raise InvalidInput(
                     "the study has stopped, and a larger epsilon would only make its answer worth "
@@ -586,7 +722,7 @@ class Log:
                 told = [t.number for t in self._ledger.trials if t.arm == arm and t.state == "told"]
                 raise InvalidInput(
                     f"trial {found.number} is of {found.name!r}, not of "
-                    f"{self._definition.names[arm]!r}: nothing was changed. "
+                    f"{self._ledger.names[arm]!r}: nothing was changed. "
                     + (
                         f"That arm has the results of trials {', '.join(map(str, told))}."
                         if told
@@ -616,6 +752,15 @@ class Log:
     def refresh(self) -> None:
         """Read what others have done."""
         self.change(lambda transaction: None, writing=False)
+
+
+def arms_added(storage: Storage) -> list[Addition]:
+    """The arms that were added to the study that was found in a storage, in order."""
+    ledger = Ledger((), 0)
+    with storage.transaction(writing=False) as transaction:
+        for event in transaction.news(Known(0, sys.maxsize, []))[1]:
+            ledger.follow_arms(event)
+    return [each.addition for each in ledger.added]
 
 
 def begun(definition: Definition) -> Checkpoint:

@@ -5,41 +5,64 @@ from __future__ import annotations
 import hashlib
 import math
 import platform
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import Integers
+from shortlist.arrays import NO_ARM, Integers, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
-from shortlist.engine.follow import TAKE, VERIFY, WIDEN, Position, Steps
+from shortlist.engine.follow import (
+    ADD,
+    RETIRE,
+    RETIRE_ANEW,
+    TAKE,
+    VERIFY,
+    WIDEN,
+    Position,
+    Steps,
+)
 from shortlist.engine.round import Decision
+from shortlist.engine.some_arms import refill
 from shortlist.noise.estimated import first_of_each
 from shortlist.plans.guide import Guided
 from shortlist.plans.results import PlanResults
+from shortlist.problem import Problem
 from shortlist.study.answer import EVERY, arm_table
+
+
+class Addition(NamedTuple):
+    """Arms that are added while a study runs."""
+
+    names: tuple[Label, ...]
+    rows: Reals | None  # their features; None without
 
 
 class Model:
     """The algorithm as it stands after the results processed so far.
 
     Where σ is to be estimated there is no algorithm before the initial pulls are in. Then it is
-    bound to its problem again, with the σ they give, and takes all steps from the first.
+    bound to its problem again, with the σ they give, and takes all steps from the first. When arms
+    are retired or added it is bound again too, and goes on with what it knows.
+
+    ``additions`` are the arms that are added on the way, in order.
     """
 
-    def __init__(self, bound: AlgorithmOnProblem, seed: int) -> None:
-        self.seed = seed
+    def __init__(
+        self, bound: AlgorithmOnProblem, seed: int, additions: Sequence[Addition] = ()
+    ) -> None:
+        self.seed, self._additions = seed, additions
         self._before_sigma = Steps.empty(0)
         self._begin(bound)
 
     def _begin(self, bound: AlgorithmOnProblem) -> None:
-        # The first one until the answer is verified, or ε made larger.
+        # The first one until the answer is verified, ε made larger, or arms are retired or added.
         self.bound = self.first_bound = bound
-        self.verifies = False  # whether the answer is verified by the arms' own results
+        self._added = 0  # how often arms were added
         self.posterior = bound.engine.posterior()
         self._keeps_values: bool = bound.problem.noise.suited(False, True)
         self._taken: list[Steps] = []  # results, where single ones are needed
@@ -48,6 +71,7 @@ class Model:
         self.decision: Decision | None = None
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
+        self.verifies = False  # whether own results verify the answer, after one that was not
         self.verified_from = 0  # after how many results the verification began, if it did
         self._minimizes = bound.problem.minimizes
         self._awaits_sigma = bound.problem.noise.awaits_estimate
@@ -79,24 +103,66 @@ class Model:
         first = 0
         for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
-            if steps.kinds[place] == WIDEN:
-                epsilon, held = float(steps.values[place]), bool(steps.held[place])  # noqa: PD011
-                self._widen(epsilon, held, at_stop)
-            else:
-                self._verify()
+            self._change(steps.part(place, place + 1), at_stop)
             first = place + 1
         self._follow(steps.part(first, len(steps.kinds)) if first else steps, at_stop)
 
-    def _verify(self) -> None:
+    def _change(self, step: Steps, at_stop: Callable[[], None]) -> None:
+        """Take a step that is not for an engine."""
+        if step.kinds[0] == WIDEN:
+            self._widen(float(step.values[0]), bool(step.held[0]), at_stop)  # noqa: PD011
+            return
+        changes: dict[int, Callable[[int], None]] = {
+            VERIFY: self._verify,
+            RETIRE: self._retire,
+            RETIRE_ANEW: partial(self._retire, proves=False),
+            ADD: self._add,
+        }
+        changes[int(step.kinds[0])](int(step.arms[0]))
+        if self.decision is not None and self.decision.stop and not self.stopped:
+            self._stop(at_stop)
+
+    def _verify(self, _: int) -> None:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
-        past = self._past(), self.round.inside.copy()
-        self.bound, self.verifies = Guided().bind(self.bound.problem, past=past), True
-        self.verified_from = self.posterior.observed
+        bound = self.bound
+        given = self._past(), self.round.inside[bound.arms_left]
+        bound = replace(bound, rebind=partial(Guided().bind, past=given))
+        self.bound = bound.on(bound.problem, bound.arms_left)
+        self.verifies, self.verified_from = True, self.posterior.observed
         self.round = self.bound.engine.round()
-        self.decision = self.round.decision(stop=False)
-        self.stopped = False
+        self._decide_again()
+
+    def _retire(self, arm: int, *, proves: bool = True) -> None:
+        """Go on without an arm; where it no longer ``proves``, what came before only guides."""
+        left = self.bound.arms_left
+        stay = np.flatnonzero(left != arm)
+        self._go_on(self.bound.problem, left[stay], stay, proves=proves)
+
+    def _add(self, _: int) -> None:
+        """Go on with more arms."""
+        names, rows = self._additions[self._added]
+        self._added += 1
+        before, left = self.bound.problem, self.bound.arms_left
+        problem = before.with_arms(names, rows)
+        new = np.arange(before.arms, problem.arms)
+        places = np.append(np.arange(len(left)), np.full(len(new), NO_ARM))
+        self._go_on(problem, np.append(left, new), places, proves=True)
+
+    def _go_on(self, problem: Problem, arms: Integers, places: Integers, *, proves: bool) -> None:
+        """Bind the algorithm to these arms of a problem, and let it take over what it knows."""
+        past = self.posterior
+        self.bound = self.bound.on(problem, arms)
+        self.posterior = self.bound.engine.posterior()
+        refill(self.posterior, past, places)
+        self.round = self.bound.engine.go_on(self.round, places, self.seed, proves=proves)
+        self._decide_again()
+
+    def _decide_again(self) -> None:
+        """Make the first decision of an algorithm that was bound again; it may be to stop."""
+        decided = self.bound.engine.last_decision(self.posterior, self.round, self.seed)
+        self.decision, self.stopped = decided[0], False
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
 
@@ -107,7 +173,8 @@ class Model:
             return PlanResults(state.pulls.copy(), state.sums.copy())
         arms = np.concatenate([each.arms for each in self._taken])
         values = np.concatenate([each.values for each in self._taken])  # noqa: PD011
-        return PlanResults.of(len(state.pulls), arms, values)
+        every = PlanResults.of(self.bound.problem.arms, arms, values)
+        return every.placed(self.bound.arms_left)
 
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
@@ -123,10 +190,12 @@ class Model:
             return
         self.decision = self.round.decision(stop=self.stopped)
         if self.stopped:
-            self._keep(at_stop)
+            self._stop(at_stop)
 
-    def _keep(self, at_stop: Callable[[], None]) -> None:
+    def _stop(self, at_stop: Callable[[], None]) -> None:
         """Keep what the arms look like at a stop."""
+        self.stopped = True
+        self._position.is_stopped[0] = 1
         self._at_stop = self._table_now(EVERY)
         at_stop()
 
@@ -143,7 +212,7 @@ class Model:
             if position.decided_at[0] != decided_at:
                 self.decision = self.round.decision(stop=self.stopped)
                 if self.stopped:
-                    self._keep(at_stop)
+                    self._stop(at_stop)
 
     def table(self, arms: Integers | slice = EVERY) -> pd.DataFrame:
         """A table of arms as they are now; after a stop as they were then, with the answer."""

@@ -11,10 +11,12 @@ from dataclasses import replace
 from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, NoReturn, overload
 
+import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
+from shortlist.arrays import Label
 from shortlist.blocks import Blocks, Cell
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
@@ -33,6 +35,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
+from shortlist.features import features_and_names
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
@@ -50,6 +53,7 @@ from shortlist.study.guarantee_parts import (
     ending,
     equal_seeds,
     guarantee_of,
+    left_out,
 )
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.insight.certain import certain
@@ -60,8 +64,8 @@ from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.insight.watch import Watch
-from shortlist.study.ledger import Source, checked_key
-from shortlist.study.log import IfTold, Log, Told, begun
+from shortlist.study.ledger import Retirement, Source, checked_key
+from shortlist.study.log import IfTold, Log, Told, arms_added, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
@@ -138,6 +142,10 @@ class Study(View):
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
         default never, except for trials of a ``run`` that has not been heard of for a minute.
+    costs : a number for every arm, in order or by name, optional
+        What an evaluation of each arm costs. Allocations then minimise the cost and not the number
+        of evaluations, with algorithms that can (``"auto"`` takes one), and ``study.cost`` counts it.
+        They have no part in the guarantee. See ``docs/lab.md``.
     blocks : int, list of names or "random", optional
         What results share. A number, or the names of the questions, patients or folds: a pool. Each
         arm has one result on each block, and the answer is about the mean over exactly these.
@@ -188,6 +196,7 @@ class Study(View):
         lease: float | None = None,
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
+        costs: Any = None,
         **others: Never,
     ) -> None:
         if others:
@@ -211,6 +220,7 @@ class Study(View):
             arms=arms,
             intercept=intercept,
             blocks=blocks,
+            costs=costs,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -242,10 +252,15 @@ class Study(View):
             auto = is_unspecified(algorithm, threshold)
             wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
+            if len(definition.names) > len(stored.names):  # some may have been added since
+                definition = definition.as_begun(stored, arms_added(kept))
+                problem = problem.of_arms(np.arange(len(definition.names))).locked()
             definition.check_same(stored, self.name)
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
                 # What is chosen by default is what it was when the study was begun.
                 chosen, wide = definition.recalled(None, self.name)
+                bound = find_algorithm(chosen).bind(problem, wide)
+            elif bound.problem is not problem:
                 bound = find_algorithm(chosen).bind(problem, wide)
         self._begin(bound, definition, kept)
         if self.bound.relation.uses_features:
@@ -339,8 +354,9 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms, blocks, m, σ, δ, ε, direction, seed and lease are
-        taken over; the algorithm, its threshold, S and a budget are chosen anew, as for a new study.
+        This study stays as it is. The same arms but for retired ones, and the same blocks, costs, m,
+        σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
+        budget are chosen anew, as for a new study.
 
         Parameters
         ----------
@@ -371,7 +387,7 @@ class Study(View):
                 "a continuation differs from its study, but no change was given. Say what is "
                 "different, such as features=None, trust='guide' or delta=0.01."
             )
-        problem = self.problem
+        problem = self.problem.of_arms(self.bound.arms_left)
         settings: dict[str, Any] = {
             "features": None if problem.is_classical else problem.given,
             "m": problem.m,
@@ -380,6 +396,7 @@ class Study(View):
             "epsilon": problem.epsilon,
             "direction": problem.direction,
             "blocks": problem.blocks,
+            "costs": problem.costs,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -398,7 +415,8 @@ class Study(View):
     def carry_over(self, other: Study) -> list[Trial]:
         """Take in all results of another study, in one transaction; each counts once.
 
-        Failed trials are taken over too, and are part of the log. Arms are matched by name. Trials
+        Failed trials are taken over too, and are part of the log. Arms are matched by name; results
+        of arms that this study does not have are left out, and the guarantee says how many. Trials
         keep their numbers if this study has none yet; ``trial.carried_from`` says which trial one
         is a copy of. Carrying over again adds only what is new there: results and failures. A
         later correction must be made in both studies; a warning lists the results whose values
@@ -423,20 +441,22 @@ class Study(View):
         if other is self:
             raise InvalidInput("a study cannot be given its own results: nothing was told.")
         known = set(map(str, self.problem.names))
-        lacking = sorted({str(trial.name) for trial in other.taken} - known)
-        if lacking:
-            raise InvalidInput(
-                f"the study {other.name!r} has results of {quoted(lacking, 5)}, which this study "
-                "does not know: nothing was told. Add these arms, or tell the results of the others "
-                "alone: study.tell_unasked(results)."
-            )
-        for value in {trial.value for trial in other.taken}:
-            checked_value(value, self.bound)
         # In the order in which they came: whether one counts must be known before its value.
-        corrected = sum(bool(trial.corrections) for trial in other.taken)
+        taken = [trial for trial in other.taken if str(trial.name) in known]
+        lacking = sorted({str(trial.name) for trial in other.taken} - known)
+        if lacking and not taken:
+            raise InvalidInput(
+                f"the study {other.name!r} has results of {quoted(lacking, 5)}, and of no arm of "
+                "this study: nothing was told. Arms are matched by their names."
+            )
+        for value in {trial.value for trial in taken}:
+            checked_value(value, self.bound)
+        corrected = sum(bool(trial.corrections) for trial in taken)
         words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
+        if lacking:
+            words += left_out(len(other.taken) - len(taken), lacking)
         source = Source(other.mark, ending(other) + words)
-        told = self._log.carry(other.trials, other.taken, source, self.mark)
+        told = self._log.carry(other.trials, taken, source, self.mark)
         self._speak()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
@@ -850,7 +870,8 @@ class Study(View):
         """Say once, of the failure by which an arm was set aside, that it was."""
         failures = self._log.set_aside.get(closed.arm)
         if failures is not None and failures.set_aside_by == closed:
-            words = f"set aside, and no longer asked for: {in_words(failures)}. {remedy()}"
+            words = in_words(failures)
+            words = f"set aside, and no longer asked for: {words}. {remedy(self)}"
             warn_caller(ArmSetAside(words))
 
     def cancel(self, trial: Trial | int) -> Trial:
@@ -877,6 +898,8 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
+        if not self.round.until_decision:
+            raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
         self._log.step("reopened")
 
     def widen(self, epsilon: float) -> None:
@@ -943,6 +966,126 @@ class Study(View):
         if why := cannot_verify(self):
             raise InvalidInput(why)
         self._log.step("verifying")
+
+    def retire(
+        self, arm: int | str, *, reason: str, whatever_the_results: bool = False
+    ) -> Retirement:
+        """Never ask for an arm again; the answer is then about the others.
+
+        Its open trials are cancelled. The guarantee names it, with the reason. Retiring it again
+        changes nothing, and it cannot be undone.
+
+        Parameters
+        ----------
+        arm : int or str
+            The arm.
+        reason : str
+            Why, for the record: "out of stock".
+        whatever_the_results : bool
+            Whether this arm, and no other in its place, would have been retired had all results
+            been different. Then what was proven of the others stays. An arm that was examined
+            because it looked good, and retired for what was found, is no such case. By default
+            the results so far only guide from now on, and later ones prove the answer, with a δ of
+            its own, as after ``verify``.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak", "yew"], m=1, sigma=0.1, seed=0)
+        >>> _ = study.retire("oak", reason="out of stock", whatever_the_results=True)
+        >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
+        ('elm',)
+        >>> study.shortlist.guarantee.claim.statement[:41]
+        'among the 3 arms that were not retired, n'
+        """
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(
+                f"retiring an arm needs a reason (a non-empty text), got {reason!r}: nothing was "
+                "changed. It is named in the guarantee."
+            )
+        if not isinstance(whatever_the_results, bool):
+            raise InvalidInput(
+                f"whatever_the_results must be True or False, got {whatever_the_results!r}."
+            )
+        row = self.problem.index(arm)
+        found = self._log.retire(row, storable(reason), whatever_the_results=whatever_the_results)
+        self._speak()
+        return found
+
+    def add(
+        self,
+        features: ArrayLike | pd.DataFrame | None = None,
+        *,
+        arms: Sequence[Any] | None = None,
+    ) -> None:
+        """Add arms to a study that runs; which ones may depend on the results.
+
+        They come after the arms that it has; adding the same ones again changes nothing. Evidence
+        on pairs with them counts from now on, and the δ of the study stays as it is. The price is a
+        tenth of what is left of δ for later guesses (``docs/proofs.md``). Guess-and-verify can do
+        that, which ``"auto"`` mostly takes; with other algorithms arms can be added before the first
+        trial.
+
+        Parameters
+        ----------
+        features : array, DataFrame or file, optional
+            A row for each new arm, with the columns of the others; for a study with features.
+        arms : sequence, optional
+            Their names; a DataFrame's index names them too.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "box", "elm", "fig", "fir", "oak"], m=1, sigma=0.1, seed=0)
+        >>> means = [0.1, 0.0, 0.5, 0.2, 0.1, 0.3, 0.9]
+        >>> study.run(lambda trial: means[trial.arm], progress=False).names
+        ('elm',)
+        >>> study.add(arms=["yew"])
+        >>> study.run(lambda trial: means[trial.arm], progress=False).names
+        ('yew',)
+        """
+        names, rows = self._new_arms(features, arms)
+        self._log.add(names, rows)
+
+    def _new_arms(
+        self, features: Any, arms: Sequence[Any] | None
+    ) -> tuple[tuple[Label, ...], list[list[float]] | None]:
+        """The names and features of arms to be added, checked."""
+        problem, classical = self.problem, self._log.is_classical
+        if not problem.noise.fits_more_arms or problem.costs.stated:
+            own = "cost" if problem.costs.stated else "σ"
+            raise InvalidInput(
+                f"every arm of this study has a {own} of its own, and none is known of new arms: nothing "
+                "was changed. Begin another study with all arms, and give it these results: "
+                "new_study.carry_over(study)."
+            )
+        if (features is None) != classical:
+            wanted = "the study has no features: give arms=[names] alone"
+            if not classical:
+                wanted = (
+                    f"the study has features: give a row of {problem.dimension - problem.intercept} for "
+                    "each new arm"
+                )
+            raise InvalidInput(f"{wanted}. Nothing was changed.")
+        if arms is None and isinstance(features, list | tuple | np.ndarray):
+            raise InvalidInput(
+                "the new arms have no names: give them by arms=[…], or as the index of a DataFrame. "
+                "Nothing was changed."
+            )
+        rows, names, columns = features_and_names(features, arms, least=1)
+        if features is None:
+            return names, None
+        given = problem.given
+        if rows.shape[1] != given.numbers.shape[1]:
+            raise InvalidInput(
+                f"the arms of this study have {given.numbers.shape[1]} features, and the new ones "
+                f"{rows.shape[1]}: nothing was changed. Give the same columns."
+            )
+        if columns is not None and given.columns is not None and columns != tuple(given.columns):
+            other = next(c for c in zip(columns, given.columns, strict=True) if c[0] != c[1])
+            raise InvalidInput(
+                f"the new arms have the column {other[0]!r} where the study has {other[1]!r}: nothing "
+                "was changed. Give the same columns in the same order."
+            )
+        return names, rows.tolist()
 
     def run(
         self,

@@ -62,6 +62,7 @@ def expected_evaluations(study: View) -> int:
         study.problem.sigma,
         study.problem.epsilon,
         study.problem.delta,
+        study.problem.costs.of_arms(study.problem.arms),
     )
     digits = 1 - math.floor(math.log10(expected))
     return int(round(expected, digits))

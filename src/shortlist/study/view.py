@@ -15,10 +15,10 @@ from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.posterior.posterior import Posterior
-from shortlist.printable import on_one_line
+from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import Failures, Source
+from shortlist.study.ledger import Added, Failures, Retirement, Source
 from shortlist.study.log import Log
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
@@ -75,6 +75,11 @@ class View:
         return self.model.posterior.observed
 
     @property
+    def cost(self) -> float:
+        """What the results processed so far have cost; their number where no costs were stated."""
+        return self.problem.costs.total(self.model.posterior.pulls)
+
+    @property
     def budget(self) -> int | None:
         """After how many results the study stops; None if it stops when it is certain enough."""
         return self.aim.budget
@@ -115,9 +120,22 @@ class View:
         return list(self._log.ledger.set_aside.values())
 
     @property
-    def open_at_verification(self) -> list[Trial]:
-        """The trials that were open when the verification began, and were told later."""
-        return self._log.ledger.open_at_verification()
+    def retired(self) -> list[Retirement]:
+        """The arms that were retired, with the reasons."""
+        return list(self._log.ledger.retired.values())
+
+    @property
+    def added(self) -> list[Added]:
+        """The arms that were added after the study had begun, as often as some were."""
+        return list(self._log.ledger.added)
+
+    @property
+    def open_at_changes(self) -> list[Trial]:
+        """The trials that were open at a change from which on evidence counts, and told later.
+
+        That is where a verification began, or where arms were added, or retired because of results.
+        """
+        return self._log.ledger.open_at_changes()
 
     @property
     def widenings(self) -> list[tuple[float, int]]:
@@ -145,6 +163,10 @@ class View:
         found = [name for name, reason in carried if Source.read(reason).mark == mark]
         return list(dict.fromkeys(found))
 
+    def new_model(self) -> Model:
+        """The algorithm before the first result, to process all of them again."""
+        return Model(self._log.model.first_bound, self.seed, self._log.ledger.additions)
+
     def all_steps(self) -> Steps:
         """Everything that the model has processed, from the first, to be processed again."""
         return self._log.ledger.all_steps()
@@ -162,7 +184,7 @@ class View:
     @property
     def mark(self) -> str:
         """The name, and a digest of name and problem, by which files of results are known."""
-        problem = self.model.first_bound.problem  # ε may have been made larger since
+        problem = self._log.first_problem  # ε may have been made larger since, and arms added
         figures = [problem.m, problem.noise.written, problem.delta, problem.epsilon, self.seed]
         words = json.dumps([self.name, *figures, *problem.names]).encode()
         content = words + problem.features.tobytes()
@@ -364,6 +386,9 @@ def before_the_rounds(study: View) -> str:
             "The pilot is running: evaluations are chosen as usual, but nothing is certified until "
             "the pilot has been set aside."
         )
+    if study.stage == "rounds":
+        left = count(study.round.until_decision, "more result")
+        return f"The arms can be compared again after {left}."
     opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
     if study.model.posterior.pilot_size:

@@ -16,6 +16,7 @@ from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.running import progress
+from without_blocks import WITHOUT_BLOCKS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
@@ -234,7 +235,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", sorted(shortlist.algorithms(all=True)))
+@pytest.mark.parametrize("algorithm", sorted(WITHOUT_BLOCKS))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.5)
     tell(study, max(len(study.bound.engine.setup.initial), 12))

@@ -130,7 +130,8 @@ class SeenLinearMeans(LinearMeans):
 
     def _set(self, noise: Reals) -> None:
         self.noise = noise
-        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(noise)[:, None])
+        self._dear = noise * self.costs
+        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
 
     @property
     def variances(self) -> Reals:
@@ -326,6 +327,10 @@ class LinearBets:
             largest=np.vstack([self.largest, np.full(shape, -np.inf)]),
         )
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> LinearBets:
+        """Not offered; see ``Verifier.goes_on``."""
+        raise NotImplementedError
+
     def tested(self, rows: Integers, arms: Integers, level: float) -> LinearBets:
         """It is up to date after every plan."""
         return self
@@ -492,8 +497,10 @@ class ByLinearBets(Verifier):
         problem = self.problem
         given = problem.sigma, problem.epsilon, problem.delta
         b, c, needs = boundary_needs(means, inside, *given)
-        _, total = contrast_design(self.means.basis, b, c, needs, noise=self.means.noise)
-        return OVERSHOOT * total
+        costs = self.means.costs
+        dear = self.means.noise * costs
+        weights, total = contrast_design(self.means.basis, b, c, needs, noise=dear)
+        return OVERSHOOT * float((weights * total / costs).sum())
 
     def supposed(self, plan: Integers, means: Reals) -> None:
         """Plans are repeated: each of them spans the features."""

@@ -45,10 +45,11 @@ from shortlist.plans.evidence import (
     OpenPairs,
     Verifier,
     expected_verification,
+    placed_rows,
     squared_threshold,
 )
 from shortlist.plans.means import Fit, OwnFit, OwnMeans
-from shortlist.plans.results import PlanResults
+from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.thresholds import ArmInterval
 
@@ -463,6 +464,12 @@ class Wealths:
             below=below,
         )
 
+    def placed(self, places: Integers) -> Wealths:
+        """The same where ``places`` says which of these arms each is."""
+        of_arms = self.pulls, self.totals, self.squares
+        tables = (placed(each.T, places, 0.0).T.copy() for each in (self.above, self.below))
+        return Wealths(self.low, self.span, *(placed(e, places, 0.0) for e in of_arms), *tables)
+
     @property
     def smoothed(self) -> Reals:
         """The arms' averages, with half a result at each end of the range."""
@@ -561,12 +568,13 @@ class SeenMeans(OwnMeans):
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
-        """Weights for all pairs, and how many pulls give each what it needs."""
-        return own_design(b, c, needs, self._for_designs, start)
+        """Shares of the cost for all pairs, and the cost that gives each what it needs."""
+        return own_design(b, c, needs, self._for_designs * self.costs, start)
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
-        """About ``length`` pulls by these weights, rounded at random."""
-        return rounded(weights * length, rng)
+        """Pulls that cost about ``length``, by these weights, rounded at random."""
+        shares, number = self.in_pulls(weights, length)
+        return rounded(shares * number, rng)
 
     def lacking(
         self,
@@ -574,7 +582,7 @@ class SeenMeans(OwnMeans):
         c: Integers,
         wanted: Reals,
         counted: Integers | Reals,
-        made: float,
+        spent: float,
         rng: np.random.Generator,
     ) -> Integers:
         """Some of the pulls that are lacking, and a few where a pair seems to have all but is open."""
@@ -584,8 +592,8 @@ class SeenMeans(OwnMeans):
         done = lacking[b] + lacking[c] <= 0.0
         for arms in (b[done], c[done]):
             lacking[arms] = np.maximum(lacking[arms], few[arms])
-        total = float(lacking.sum())
-        length = max(self.shortest * float(counted.sum()), min(made, SHORT * total))
+        total = float((lacking * self.costs).sum())
+        length = max(self.shortest * self.spent(counted), min(spent, SHORT * total))
         return rounded(lacking * (length / total), rng)
 
 
@@ -659,6 +667,23 @@ class PairBets:
             rows=np.append(self.rows, arms),
             sizes=np.vstack([self.sizes, np.ones(shape)]),
             largest=np.vstack([self.largest, np.full(shape, -np.inf)]),
+        )
+
+    def placed(self, places: Integers, problem: ReducedProblem) -> PairBets:
+        """The same for other arms, with rows for those that are left; see ``keeps_named``."""
+        rows, stay = placed_rows(self.rows, places)
+        known = (self.means, self.variances, self.shares, self.noise)
+        means, variances, shares, noise = (placed(each, places, each.mean()) for each in known)
+        return replace(
+            self,
+            rows=rows,
+            sizes=placed(self.sizes[stay], places, 1.0),
+            means=means,
+            variances=variances,
+            shares=shares,
+            noise=noise,
+            wealths=self.wealths.placed(places),
+            largest=placed(self.largest[stay], places, -np.inf),
         )
 
     def tested(self, rows: Integers, arms: Integers, level: float) -> PairBets:
@@ -763,6 +788,10 @@ class NoEvidence:
         """With rows for these arms too."""
         return replace(self, rows=np.append(self.rows, arms))
 
+    def placed(self, places: Integers, problem: ReducedProblem) -> NoEvidence:
+        """Still none."""
+        return NoEvidence(placed_rows(self.rows, places)[0], len(places))
+
     def tested(self, rows: Integers, arms: Integers, level: float) -> NoEvidence:
         """Still none."""
         return self
@@ -808,6 +837,9 @@ class ByBets(Verifier):
     """
 
     keeps_values: ClassVar[bool] = True
+    goes_on: ClassVar[bool] = True
+    # Bets on an arm that was named count from the naming on, for all pairs of it alike.
+    keeps_named: ClassVar[bool] = False
     shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
 
     problem: ReducedProblem
@@ -836,6 +868,15 @@ class ByBets(Verifier):
         wealths, begun = self.wealths.after(past), self.begun + int(past.pulls.sum())
         return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
 
+    def guided_by(self, results: PlanResults) -> ByBets:
+        """With results of a plan that was not completed."""
+        return self.before(results)
+
+    def taking_over(self, before: ByBets, places: Integers) -> ByBets:
+        """With the results of arms that are left."""
+        wealths, begun = before.wealths.placed(places), before.begun
+        return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
+
     def with_slack(self, epsilon: float) -> ByBets:
         """The same with another ε."""
         return replace(self, problem=self.problem._replace(epsilon=epsilon))
@@ -858,7 +899,8 @@ class ByBets(Verifier):
         b = np.repeat(np.flatnonzero(inside), (~inside).sum())
         c = np.tile(np.flatnonzero(~inside), inside.sum())
         needs = squared * (problem.sigma / sizes[place[b], c]) ** 2
-        weights, _ = own_design(b, c, needs, self.means.noise)
+        costs = self.means.costs
+        weights = own_design(b, c, needs, self.means.noise * costs)[0] / costs
         scaled = np.clip((guess.means - self.wealths.low) / span, 0.0, 1.0)
         counted = self.wealths.pulls
         return PairBets(
@@ -890,7 +932,7 @@ class ByBets(Verifier):
         """As the variances are that were seen."""
         problem = self.problem
         given = problem.sigma, problem.epsilon, problem.delta
-        return expected_verification(means, inside, self.means.noise, *given)
+        return expected_verification(means, inside, self.means.noise, *given, self.means.costs)
 
     def supposed(self, plan: Integers, means: Reals) -> PlanResults:
         """Results to either side of the means, as far from them as results were so far."""

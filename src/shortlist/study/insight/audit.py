@@ -81,6 +81,8 @@ class Audit:
         """Run the tests that are due, now that the model has these results."""
         if not model.stopped:
             self.reopen()
+        if len(self.probes):
+            self.probes = self.probes[np.isin(self.probes, model.bound.arms_left)]
         self._watch(model, taken)
         self._conclude(model, trials, taken)
         if self.plan is not None or len(self.probes) or model.bound.problem.noise.awaits_estimate:
@@ -102,15 +104,16 @@ class Audit:
             self._next_test = math.ceil(GROWTH * self._next_test)
         while self._next_probe <= len(taken):
             if not model.stopped and model.initialized and is_audited(bound):
-                self._probe(bound.problem, taken[: self._next_probe])
+                self._probe(bound, taken[: self._next_probe])
             self._next_probe *= 2
 
-    def _probe(self, problem: Problem, taken: Sequence[Trial]) -> None:
+    def _probe(self, bound: AlgorithmOnProblem, taken: Sequence[Trial]) -> None:
         """Choose arms far from all evaluated ones; no value has a part in the choice."""
+        problem = bound.problem
         count = audit_size(problem.arms, len(taken)) // 2 - audit_results(taken)
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
-        self.probes = _spread_out(problem, nobody, pulls, max(count, 0))
+        self.probes = _spread_out(problem, bound.arms_left, nobody, pulls, max(count, 0))
         self.probes.flags.writeable = False
         self._since = max(trial.closed or 0 for trial in taken)
 
@@ -118,6 +121,8 @@ class Audit:
         """The results until the next test; those of the last one are not read again."""
         if not self._tested:
             self._pulls, self._sums = np.zeros(problem.arms, np.int64), np.zeros(problem.arms)
+        later = problem.arms - len(self._pulls)  # arms that were added
+        self._pulls, self._sums = np.pad(self._pulls, (0, later)), np.pad(self._sums, (0, later))
         new = taken[self._tested : self._next_test]
         arms = [trial.arm for trial in new]
         np.add.at(self._pulls, arms, 1)
@@ -143,9 +148,9 @@ class Audit:
         self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
         means = model.bound.engine.estimates(model.posterior, model.round).means
         made = audit_results(taken[: self._stopped_at])
-        self.plan = chosen_arms(
-            model.bound.problem, model.posterior.pulls, means, model.round.inside, made
-        )
+        bound = model.bound
+        given = model.posterior.pulls, means, model.round.inside, made
+        self.plan = chosen_arms(bound.problem, *given, left=bound.left)
         self.plan.flags.writeable = False
         self.probes = self.probes[:0]
 
@@ -270,7 +275,13 @@ def audit_results(taken: Sequence[Trial]) -> int:
 
 
 def chosen_arms(
-    problem: Problem, pulls: Integers, means: Reals, inside: NDArray[np.bool_], made: int = 0
+    problem: Problem,
+    pulls: Integers,
+    means: Reals,
+    inside: NDArray[np.bool_],
+    made: int = 0,
+    *,
+    left: Integers | None = None,
 ) -> Integers:
     """The arms of an audit, in the order in which they are to be evaluated.
 
@@ -282,22 +293,25 @@ def chosen_arms(
     ``pulls`` and ``means`` are those of every arm at the stop, ``inside`` is the shortlist, and
     ``made`` is the number of evaluations of audits before the stop: they count.
     """
+    left = np.arange(problem.arms) if left is None else left
     whole = audit_size(problem.arms, int(pulls.sum()))
     size = max(whole - made, min(FEWEST // 2, problem.arms))
-    distinct = min(problem.arms, max(FEWEST, size // REPEATS), size, DISTINCT)
+    distinct = min(len(left), max(FEWEST, size // REPEATS), size, DISTINCT)
     boundary = (float(means[inside].min()) + float(means[~inside].max())) / 2.0
     unseen = inside & (pulls == 0)
-    nearest = largest_first(-np.abs(means - boundary))
+    nearest = left[largest_first(-np.abs(means[left] - boundary))]
     contenders = nearest[np.argsort(~unseen[nearest], kind="stable")][: -(-distinct // CONTENDERS)]
-    spread = _spread_out(problem, contenders, pulls, distinct - len(contenders))
+    spread = _spread_out(problem, left, contenders, pulls, distinct - len(contenders))
     order = np.concatenate([contenders, spread])
     return np.resize(order, size)
 
 
-def _spread_out(problem: Problem, chosen: Integers, pulls: Integers, count: int) -> Integers:
+def _spread_out(
+    problem: Problem, left: Integers, chosen: Integers, pulls: Integers, count: int
+) -> Integers:
     """Arms as far as possible from those evaluated, from those chosen, and from one another."""
     x = problem.orthonormal
-    among = np.setdiff1d(np.arange(problem.arms), chosen)
+    among = np.setdiff1d(left, chosen)
     if len(among) > CONSIDERED:
         among = np.sort(np.random.default_rng(0).choice(among, CONSIDERED, replace=False))
     anchors = chosen

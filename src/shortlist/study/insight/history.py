@@ -90,7 +90,7 @@ def history(study: View) -> History:
     tables, differences = [], []
     times = sorted(_checkpoints(study, study.taken))
     for evaluation, model in zip(times, _replayed(study, times), strict=True):
-        table = model.table(arms)
+        table = _with_later_arms(model.table(arms[arms < model.bound.problem.arms]), study, arms)
         table.insert(0, "evaluation", evaluation)
         tables.append(table)
         differences.append((evaluation, *_difference(model)))
@@ -103,6 +103,15 @@ def history(study: View) -> History:
         differences=pd.DataFrame(differences, columns=["evaluation", *Difference._fields]),
         last=last,
     )
+
+
+def _with_later_arms(table: pd.DataFrame, study: View, arms: NDArray[np.int64]) -> pd.DataFrame:
+    """The table with rows for those of the arms that were added later, of which nothing is known."""
+    later = [study.problem.names[arm] for arm in arms[len(table) :]]
+    if not later:
+        return table
+    rows = {"name": later, "pulls": 0, "mean": np.nan, "in_shortlist": False}
+    return pd.concat([table, pd.DataFrame(rows).reindex(columns=table.columns)], ignore_index=True)
 
 
 class Checked(NamedTuple):
@@ -207,7 +216,7 @@ def _arms_near_boundary(look: Look) -> NDArray[np.int64]:
 
 def _replayed(study: View, evaluations: Iterable[int]) -> Iterator[Model]:
     """The study's model after each of these evaluations in turn, made again from the results."""
-    model, steps, start = Model(study.model.first_bound, study.seed), study.all_steps(), 0
+    model, steps, start = study.new_model(), study.all_steps(), 0
     # What comes between a result and the next (a failure, a reopening) belongs to the first.
     ends = np.append(np.flatnonzero(steps.kinds == TAKE), len(steps.kinds))
     model.take(Steps.supposing([]), at_stop=lambda: None)
@@ -299,8 +308,12 @@ class Look:
 
     @property
     def by_gap(self) -> NDArray[np.int64]:
-        """The arms by row of the features, from the boundary on: the largest gap index first."""
-        return np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+        """The arms by row of the features, from the boundary on: the largest gap index first.
+
+        Without those that were retired.
+        """
+        order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
+        return order[self.table["mean"].notna().to_numpy()[order]]
 
 
 class Difference(NamedTuple):
@@ -317,7 +330,7 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
     boundary, *gaps = bound.engine.gaps(posterior, now, decision)
     table = arm_table(bound, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
-        table[column] = values
+        table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
     return Look(
         evaluation=posterior.observed,
         C=C,

@@ -103,6 +103,9 @@ class Projection:
     tie : Tie or None
         Two arms that may be too alike to be told apart, where ``high`` is 50 times the results so
         far or more.
+    cost : float or None
+        What the best guess would cost, at the mean cost of an evaluation so far; None if there is no
+        guess, or no costs were stated.
     """
 
     evaluations: int | None
@@ -110,6 +113,7 @@ class Projection:
     high: int | None
     words: str
     tie: Tie | None = None
+    cost: float | None = None
 
     def __str__(self) -> str:
         return self.words
@@ -156,6 +160,20 @@ def remaining(study: View) -> Projection:
     >>> print(remaining(study))
     about 120 more, if the arms keep their shares of the pulls (80 % range: 7 to 2,300)
     """
+    return _with_cost(study, _remaining(study))
+
+
+def _with_cost(study: View, found: Projection) -> Projection:
+    """A projection with what it would cost, where costs were stated."""
+    costs, told = study.problem.costs, study.evaluations
+    if not costs.stated or not found.evaluations or not told:
+        return found
+    cost = found.evaluations * study.cost / told
+    words = f"{found.words}; at the mean cost so far: {costs.words(float(f'{cost:.2g}'))}"
+    return replace(found, cost=cost, words=words)
+
+
+def _remaining(study: View) -> Projection:
     if study.done:
         return Projection(0, 0, 0, "none: the study has stopped")
     if study.audit.rejection is not None:
@@ -193,6 +211,10 @@ def _too_early(study: View) -> Projection | None:
             which = "those after the pilot"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
+    if study.stage == "rounds" and study.statistic is None:
+        left = study.round.until_decision
+        words = f"at least {left:,} more, before the arms can be compared again"
+        return Projection(None, left, None, words)
     if study.stage == "pilot":
         return Projection(None, 1, None, "not known yet: the pilot is running")
     if engine.setup.regularization == 0.0:  # the initial pulls span the features

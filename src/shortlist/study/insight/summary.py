@@ -27,11 +27,21 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
         "stage": study.stage,
         "linearity": _linearity(study),
         "evaluations": study.evaluations,
+        "cost": study.cost if study.problem.costs.stated else None,
         "pending": states["pending"],
         "waiting": len(study.waiting),
         "failed": states["failed"],
         "cancelled": states["cancelled"],
         "set_aside": [failures.last.name for failures in study.set_aside],
+        "retired": [
+            {
+                "arm": each.name,
+                "reason": each.reason,
+                "whatever_the_results": each.whatever_the_results,
+            }
+            for each in study.retired
+        ],
+        "added": [name for each in study.added for name in each.names],
         "budget": study.budget,
         "estimated_error": study.shortlist.error,
         "statistic": study.statistic,
@@ -62,9 +72,15 @@ def _linearity(study: Study) -> str:
 def study_words(study: Study) -> str:
     """The state of a study in a sentence or two, and arms that are set aside."""
     from shortlist.study.failing import set_aside_words
+    from shortlist.study.retiring import retired_words
 
-    words = "" if study.done else set_aside_words(study)  # then the guarantee says it
-    return f"{_progress_words(study)} {words}".rstrip()
+    words, costs = [_progress_words(study)], study.problem.costs
+    if costs.stated:
+        words.append(f"So far: {costs.words(study.cost)}.")
+    if not study.done:  # then the guarantee says it
+        words.append(set_aside_words(study))
+        words.append(f"Retired: {retired_words(study.retired)}." if study.retired else "")
+    return " ".join(filter(None, words))
 
 
 def _progress_words(study: Study) -> str:

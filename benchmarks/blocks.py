@@ -1,0 +1,109 @@
+"""Arms compared within blocks: what it takes, and how often it errs near ties.
+
+`python benchmarks/blocks.py [RUNS]` prints evaluations on tables of scores, beside scoring everything.
+`python benchmarks/blocks.py attack [RUNS]` counts errors where arms are nearly alike and the results on a
+block depend on each other.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+import numpy as np
+
+import shortlist
+from shortlist.arrays import Reals
+
+DELTAS = (0.05, 0.3, 0.8)
+
+
+def prompts(arms: int = 40, blocks: int = 500, seed: int = 0) -> Reals:
+    """Right or wrong answers, by the ability of a prompt and the difficulty of a question."""
+    rng = np.random.default_rng(seed)
+    ability = np.linspace(2.2, -0.6, arms) + 0.05 * rng.normal(size=arms)
+    difficulty = rng.normal(0.0, 1.6, blocks)
+    right = 1.0 / (1.0 + np.exp(difficulty - ability[:, None] - 0.9))
+    return (rng.random((arms, blocks)) < right).astype(np.float64)
+
+
+def answers(arms: int, blocks: int, seed: int) -> Reals:
+    """The same with abilities drawn at random."""
+    rng = np.random.default_rng(seed)
+    ability, difficulty = np.sort(rng.normal(0.0, 1.4, arms)), rng.normal(0.0, 1.6, blocks)
+    right = 1.0 / (1.0 + np.exp(difficulty - ability[::-1, None] - 0.5))
+    return (rng.random((arms, blocks)) < right).astype(np.float64)
+
+
+def scores(arms: int, blocks: int, seed: int, spread: float, share: float, tight: float) -> Reals:
+    """Beta scores, with effects of the arms (``spread``) and of the blocks (``share``)."""
+    rng = np.random.default_rng(seed)
+    means = 0.6 + rng.normal(0.0, spread, arms)[:, None] + rng.normal(0.0, share, blocks)
+    means = np.clip(means, 0.02, 0.98)
+    return rng.beta(tight * means, tight * (1.0 - means))
+
+
+TABLES = {
+    "prompts 40 × 500": (prompts(), ((3, 0.0), (3, 0.02), (5, 0.02))),
+    "answers 58 × 797": (answers(58, 797, 1), ((4, 0.0), (10, 0.05), (3, 0.02))),
+    "scores 58 × 797": (scores(58, 797, 2, 0.12, 0.2, 8.0), ((4, 0.0), (10, 0.05), (3, 0.02))),
+    "far apart 58 × 797": (scores(58, 797, 7, 0.2, 0.25, 10.0), ((4, 0.0), (3, 0.02))),
+}
+
+
+def near_ties(kind: str) -> Reals:
+    """Four arms, of which the second and the third differ on one block of sixty."""
+    rng = np.random.default_rng(1)
+    difficulty = rng.random(60)
+    if kind == "coins":
+        table = (rng.random((4, 60)) < 0.2 + 0.6 * difficulty).astype(np.float64)
+    elif kind == "skewed":
+        table = np.where(rng.random((4, 60)) < 0.1, 1.0, 0.02 * difficulty)
+    else:  # opposite results of the two that are nearly alike
+        table = np.tile(difficulty, (4, 1))
+        table[1] = 1.0 - difficulty
+    table[0], table[3] = 0.8 + 0.2 * table[0], 0.2 * table[3]
+    table[2] = rng.permutation(table[1]) if kind != "opposite" else difficulty
+    table[2] += (table[1].sum() - table[2].sum() - 0.02) / 60.0
+    return np.clip(table, 0.0, 1.0)
+
+
+def attack(runs: int) -> None:
+    """Print how often answers were wrong, with a pool and with blocks drawn afresh."""
+    for blocks, most in (("pool", 10**6), ("random", 800)):
+        for kind in ("coins", "skewed", "opposite"):
+            instance = shortlist.instances.table(near_ties(kind), m=2, blocks=blocks, label=kind)
+            for delta in DELTAS:
+                given = {"delta": delta, "runs": runs, "max_samples": most, "progress": False}
+                frame = shortlist.compare("auto", instance, **given).frame
+                wrong = int((frame["stopped"] & ~frame["correct"]).sum())
+                print(
+                    f"{blocks}, {kind}, δ = {delta}: {wrong} wrong of {runs} "
+                    f"({frame['samples'].mean():.0f} evaluations, {int(frame['stopped'].sum())} stopped)",
+                    flush=True,
+                )
+
+
+def main(runs: int) -> None:
+    """Print what every table takes."""
+    for name, (table, asked) in TABLES.items():
+        for m, epsilon in asked:
+            instance = shortlist.instances.table(table, m=m, label=name)
+            given = {"epsilon": epsilon, "runs": runs, "progress": False}
+            frame = shortlist.compare("auto", instance, **given).frame
+            taken = frame["samples"]
+            print(
+                f"{name}, m = {m}, ε = {epsilon}: {taken.mean():,.0f} evaluations, at most "
+                f"{taken.max():,} of {table.size:,}; wrong {int((~frame['correct']).sum())} of {runs}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    warnings.filterwarnings("ignore", "delta is the risk")
+    words = sys.argv[1:]
+    count = int(words[-1]) if words and words[-1].isdigit() else 12
+    if "attack" in words:
+        attack(count)
+    else:
+        main(count)

@@ -1,0 +1,96 @@
+"""Commands about the arms of a study that runs: ``retire`` and ``add``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shortlist.cli.output import say_state
+from shortlist.cli.study_argument import (
+    JsonOption,
+    NameOption,
+    StudyArgument,
+    command_line,
+    open_study,
+)
+from shortlist.errors import InvalidSetting
+from shortlist.printable import count
+
+RETIRE_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist retire screen.toml C07 --reason "out of stock" --whatever-the-results
+$ shortlist retire screen.toml C09 --reason "toxic in the assay of the best ten"
+
+The arm is never asked for again, its open trials are cancelled, and the
+guarantee is about the others. With --whatever-the-results what was proven of the
+others stays: use it only if this arm, and no other in its place, would have been
+retired had all results been different. Without it the results so far only guide,
+and later ones prove the answer. It cannot be undone."""
+
+ADD_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist add screen.toml C21 C22                    # a study without features
+$ shortlist add screen.toml --features analogues.csv   # with the same columns
+
+Which arms are added may depend on the results: evidence on pairs with them counts
+from now on. The screen.toml may stay as it is, or name the longer table, with the
+new arms at its end."""
+
+
+def retire(
+    study: StudyArgument = None,
+    arm: Annotated[
+        str | None, typer.Argument(metavar="ARM", help="Its name.", show_default=False)
+    ] = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")] = "",
+    whatever_the_results: Annotated[
+        bool,
+        typer.Option(
+            "--whatever-the-results",
+            help="It would have been retired whatever the results: what is proven stays.",
+        ),
+    ] = False,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Never ask for an arm again; the answer is about the others."""
+    if study is None or arm is None or not reason:
+        raise InvalidSetting(
+            "name the study and the arm, and say why it is retired: `shortlist retire screen.toml "
+            'C07 --reason "out of stock"`.'
+        )
+    opened = open_study(study, name)
+    before = len(opened.retired)
+    opened.retire(arm, reason=reason, whatever_the_results=whatever_the_results)
+    again = "" if len(opened.retired) > before else " before"
+    words = f"{arm} was retired{again}."
+    say_state(opened, command_line(study, name), as_json, words, arm=arm)
+
+
+def add(
+    study: StudyArgument = None,
+    arms: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="ARM", help="Names, without features.", show_default=False),
+    ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="A table of the new arms: .csv or .parquet.", show_default=False
+        ),
+    ] = None,
+    name: NameOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add arms to a study that runs."""
+    if study is None or (features is None) != bool(arms):
+        raise InvalidSetting(
+            "name the study, and the new arms or a table of them: `shortlist add screen.toml C21 "
+            "C22`, or `shortlist add screen.toml --features more.csv`."
+        )
+    opened = open_study(study, name)
+    before = opened.problem.arms
+    opened.add(None if features is None else str(features), arms=arms)
+    new = opened.problem.arms - before
+    words = f"{count(new, 'arm')} added."
+    say_state(opened, command_line(study, name), as_json, words)

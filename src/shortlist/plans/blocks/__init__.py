@@ -1,0 +1,1 @@
+"""Algorithms that compare arms within blocks."""

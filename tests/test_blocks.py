@@ -1,0 +1,167 @@
+"""Blocks as users meet them: trials, storage, files, refusals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import InvalidInput, TrialClosed
+from shortlist.study.plate import match, read_plate, write_plate
+
+NAMES = [f"q{k}" for k in range(30)]
+TABLE = (np.random.default_rng(5).random((5, 30)) < np.linspace(0.9, 0.2, 5)[:, None]).astype(float)
+
+
+def begun(**settings: Any) -> shortlist.Study:
+    given = {"sigma": "bounded", "reward_range": (0, 1), "blocks": NAMES, "seed": 3, "m": 1}
+    return shortlist.Study(arms=list("abcde"), **{**given, **settings})
+
+
+def score(trial: shortlist.Trial) -> float:
+    return float(TABLE[trial.arm, trial.block_index % 30])
+
+
+def test_a_trial_has_its_block_and_the_seed_of_its_block() -> None:
+    study = begun()
+    first, second = study.ask(10)[:5], study.trials[5:10]
+    assert {trial.block for trial in first} == {first[0].block} != {second[0].block}
+    assert first[0].block in NAMES
+    assert {trial.seed for trial in first} == {first[0].seed} != {second[0].seed}
+
+
+def test_without_blocks_there_is_none() -> None:
+    study = shortlist.Study(arms=["a", "b"], m=1, sigma=1.0)
+    assert study.ask().block is None
+    with pytest.raises(InvalidInput, match="has no blocks"):
+        study.tell(arm="a", block=3, value=1.0)
+
+
+def test_stored_studies_keep_their_blocks(tmp_path: Path) -> None:
+    study = begun(storage=tmp_path / "a.db")
+    study.run(score, max_evaluations=33, progress=False)
+    again = shortlist.Study.load(tmp_path / "a.db")
+    assert [(t.block, t.seed) for t in again.trials] == [(t.block, t.seed) for t in study.trials]
+    alone = begun()
+    assert again.run(score, progress=False).names == alone.run(score, progress=False).names
+    assert [t.cell for t in again.trials] == [t.cell for t in alone.trials]
+
+
+def test_a_fork_and_a_batch_ask_for_no_cell_twice(tmp_path: Path) -> None:
+    one = begun(storage=tmp_path / "a.db")
+    other = shortlist.Study.load(tmp_path / "a.db")
+    while not one.done:
+        trials = [*one.ask(7), *other.ask(4)]
+        for trial in reversed(trials):
+            one.tell(trial, score(trial))
+        other.refresh()
+    cells = [trial.cell for trial in one.trials]
+    assert len(set(cells)) == len(cells) <= TABLE.size
+    assert other.done
+    assert one.shortlist.names == ("a",)
+
+
+def test_failed_cells_are_asked_for_again() -> None:
+    study = begun()
+    lost = study.ask()
+    study.fail(lost, "no reply")
+    study.run(score, progress=False)
+    assert [t.state for t in study.trials if t.cell == lost.cell] == ["failed", "told"]
+
+
+def test_a_cell_has_one_result() -> None:
+    study = begun()
+    study.tell(arm="b", block="q7", value=1.0)
+    with pytest.raises(TrialClosed, match="'b' has its result on block 'q7' already: trial 0"):
+        study.tell(arm="b", block="q7", value=0.0)
+    assert study.tell(arm="b", block="q7", value=1.0, if_told="same").number == 0
+    asked = study.ask()
+    assert study.tell(arm=asked.name, block=asked.block, value=1.0).number == asked.number
+    with pytest.raises(InvalidInput, match="needs its block"):
+        study.tell(arm="b", value=1.0)
+
+
+def test_what_is_known_is_not_asked_for() -> None:
+    study = begun()
+    study.tell_unasked([("c", TABLE[2, k], None, f"q{k}") for k in range(30)])
+    study.run(score, progress=False)
+    assert all(trial.arm != 2 for trial in study.trials if trial.was_asked)
+    assert study.shortlist.names == ("a",)
+
+
+@pytest.mark.parametrize("blocks", [NAMES, "random"])
+def test_results_are_carried_over_with_their_blocks(blocks: Any) -> None:
+    old = begun(blocks=blocks)
+    old.run(score, max_evaluations=25, progress=False)
+    new = old.continued(delta=0.2)
+    assert [t.block for t in new.trials] == [t.block for t in old.trials]
+    new.run(score, progress=False)
+    assert new.done
+    with pytest.raises(InvalidInput, match="has no blocks"):
+        old.continued(blocks=None, algorithm="LUCB")
+
+
+def test_plates_have_a_column_of_blocks(tmp_path: Path) -> None:
+    study = begun()
+    trials = study.ask(5)
+    text = write_plate(study, trials)
+    assert text.splitlines()[0].startswith("study,trial,arm,block,")
+    filled = "\n".join(line + "1" if k else line for k, line in enumerate(text.splitlines()))
+    (tmp_path / "plate.csv").write_text(filled)
+    told = match(tmp_path / "plate.csv", read_plate(tmp_path / "plate.csv"), study)
+    assert len(study.tell_once(told.results, told.unasked).new) == 5
+    (tmp_path / "own.csv").write_text("arm,block,value\na,q3,1\nb,q9,0\n")
+    own = match(tmp_path / "own.csv", read_plate(tmp_path / "own.csv"), study)
+    assert [t.block for t in study.tell_once(own.results, own.unasked).trials] == ["q3", "q9"]
+    (tmp_path / "bad.csv").write_text("arm,block,value\na,q99,1\n")
+    with pytest.raises(InvalidInput, match="line 2: unknown block 'q99'"):
+        match(tmp_path / "bad.csv", read_plate(tmp_path / "bad.csv"), study)
+
+
+def test_remaining_is_never_more_than_the_pool() -> None:
+    study = begun()
+    study.run(score, max_evaluations=30, progress=False)
+    left = study.remaining()
+    assert left.high is not None
+    assert left.low <= left.high <= TABLE.size - study.evaluations
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"algorithm": "LUCB"}, "LUCB knows nothing of blocks"),
+        ({"sigma": 0.5, "reward_range": None}, "sigma='bounded'"),
+        ({"blocks": None, "algorithm": "Common blocks"}, "no blocks were given"),
+        ({"blocks": ["q1", "q1"]}, "twice"),
+        ({"blocks": 1}, "from 2 to"),
+        ({"blocks": "randum"}, "did you mean 'random'"),
+    ],
+)
+def test_what_cannot_be_done_is_refused(settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        begun(**settings)
+
+
+def test_all_pending_is_said() -> None:
+    study = begun(blocks=2)
+    study.ask(10)
+    with pytest.raises(shortlist.errors.BudgetSpent, match="tell their results first"):
+        study.ask()
+
+
+def test_the_pool_is_the_same_study_or_another(tmp_path: Path) -> None:
+    begun(storage=tmp_path / "a.db")
+    with pytest.raises(shortlist.errors.StudyMismatch, match="blocks = a pool of 30"):
+        begun(storage=tmp_path / "a.db", blocks=40)
+
+
+def test_a_wider_slack_ends_a_study_that_stalls() -> None:
+    study = begun(blocks="random")
+    study.run(lambda trial: 0.5 + 0.4 * (trial.block % 2), max_evaluations=200, progress=False)
+    assert not study.done
+    study.widen(0.3)
+    study.run(lambda trial: 0.5 + 0.4 * (trial.block % 2), progress=False)
+    assert study.done
