@@ -49,9 +49,9 @@ class Server:
             command = [*self._control, "-o", options, "start"]
             subprocess.run(command, check=True, stdout=log, stderr=log, cwd="/")
 
-    def crash(self) -> None:
-        """Stop it without a chance to write anything."""
-        subprocess.run([*self._control, "-m", "immediate", "stop"], capture_output=True, cwd="/")
+    def crash(self, how: str = "immediate") -> None:
+        """Stop it: "immediate", without a chance to write anything, or "fast", cutting all lines."""
+        subprocess.run([*self._control, "-m", how, "stop"], capture_output=True, cwd="/")
 
     def new_database(self) -> str:
         """The address of a database that was not there before."""

@@ -37,6 +37,10 @@ def test_server_crashes(server: Server) -> None:
     assert torture.server_crashes(server, 2)["acknowledged"] > 10
 
 
+def test_restarts(server: Server) -> None:
+    assert torture.restarts(server, 2)["acknowledged"] > 5
+
+
 def test_wrong_clocks(server: Server) -> None:
     assert torture.wrong_clocks(server, 30)["results"] == 30
 

@@ -23,7 +23,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -323,7 +323,68 @@ def forks(storage: str, times: int) -> Figures:
     return {"forks": times, "acknowledged": len(acknowledged)}
 
 
-# Strangers
+# The live page
+
+TOKEN = "token-for-the-torture"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@contextmanager
+def serving(storage: str, handles: int = 1024) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """``shortlist serve`` with so many file handles, and its address."""
+    command = [sys.executable, "-m", "shortlist", "serve", storage, "--port", "0"]
+    limited = ["sh", "-c", f'ulimit -n {handles}; exec "$@"', "sh", *command]
+    environment = {**os.environ, "SHORTLIST_TOKEN": TOKEN}
+    with subprocess.Popen(limited, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        try:
+            yield server, server.stdout.readline().split()[1].removesuffix(f"/{TOKEN}/")
+        finally:
+            server.kill()
+
+
+def restarts(server: Server, times: int) -> Figures:
+    """A server of PostgreSQL that is stopped, fast and at once in turns, under ``shortlist serve``.
+
+    What is answered by 503 is sent again.
+    """
+    storage = server.new_database()
+    begin(storage).close()
+    acknowledged: list[Pair] = []
+    figures = {"restarts": times, "refused": 0}
+    over = threading.Event()
+    with serving(storage) as (_, address), httpx.Client(headers=BEARER, timeout=200) as http:
+
+        def send(path: str, given: Any) -> Any:
+            while True:
+                reply = http.post(f"{address}/api/{path}", json=given)
+                if reply.status_code == 200:
+                    return reply.json()
+                assert reply.status_code == 503, reply.text
+                figures["refused"] += 1
+                time.sleep(0.05)
+
+        def work() -> None:
+            while not over.is_set():
+                value = new_value()
+                [trial] = send("ask", {"key": f"key {value}"})["trials"]
+                send("tell", {"trial": trial["trial"], "value": value})
+                acknowledged.append((int(trial["arm"]), value))
+
+        client = threading.Thread(target=work)
+        client.start()
+        try:
+            for number in range(times):
+                time.sleep(1.0)
+                server.crash(how="fast" if number % 2 else "immediate")
+                time.sleep(0.3)
+                server.start()
+            time.sleep(1.0)
+        finally:
+            over.set()
+            client.join()
+    check_history(shortlist.Study.load(storage), acknowledged, acknowledged)
+    return {**figures, "acknowledged": len(acknowledged)}
 
 
 def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> Figures:
@@ -332,18 +393,12 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
     The client asks, tells and looks all the time, on connections of its own.
     """
     begin(storage).close()
-    token, half = "token-for-the-torture", b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-    command = [sys.executable, "-m", "shortlist", "serve", storage, "--port", "0"]
-    limited = ["sh", "-c", f'ulimit -n {handles}; exec "$@"', "sh", *command]
-    environment = {**os.environ, "SHORTLIST_TOKEN": token}
-    bearer = {"Authorization": f"Bearer {token}"}
+    half = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     acknowledged: list[Pair] = []
     waited: list[float] = []
     opened: list[socket.socket] = []
     over = threading.Event()
-    with subprocess.Popen(limited, env=environment, stdout=subprocess.PIPE, text=True) as server:
-        assert server.stdout is not None
-        address = server.stdout.readline().split()[1].rpartition(f"/{token}")[0]
+    with serving(storage, handles) as (server, address):
         place = ("127.0.0.1", int(address.rpartition(":")[2]))
 
         def attack() -> None:
@@ -358,7 +413,7 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
             begun = time.perf_counter()
             method = "POST" if given else "GET"
             reply = httpx.request(
-                method, f"{address}/api/{path}", headers=bearer, timeout=10, **given
+                method, f"{address}/api/{path}", headers=BEARER, timeout=10, **given
             )
             waited.append(time.perf_counter() - begun)
             assert reply.status_code == 200, reply.text
@@ -411,6 +466,7 @@ def parts(server: Server | None, folder: Path) -> Iterator[tuple[str, Callable[[
     yield "kills, PostgreSQL, 8 processes", lambda: kills(server.new_database, 200, 8, 0.02)
     yield "cut lines, PostgreSQL", lambda: cut_lines(server)
     yield "server crashes, PostgreSQL", lambda: server_crashes(server, 20)
+    yield "restarts under serve, PostgreSQL", lambda: restarts(server, 10)
     yield "wrong clocks, PostgreSQL", lambda: wrong_clocks(server, 240)
     yield "forks, PostgreSQL", lambda: forks(server.new_database(), 50)
 

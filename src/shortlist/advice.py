@@ -61,6 +61,8 @@ COMMANDS = {
     r"study\.continued\(sigma=(?P<sigma>'[\w ]+'|[-+.\w]+)\)": (
         "`shortlist continue {study} --sigma {sigma}`"
     ),
+    r"study\.continued\(blocks='shift'\)": "`shortlist continue {study} --blocks shift`",
+    r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
         "`shortlist continue {study} --misspecification C`"
     ),

@@ -45,8 +45,14 @@ class Blocks(ABC):
         Whether there are blocks at all.
     once : bool
         Whether a cell has one result, which is asked for once.
+    shares_seed : bool
+        Whether all trials of a block have the same seed.
     reseeds : bool
         Whether the blocks that follow results of another study are others than its blocks.
+    shifts : bool
+        Whether results of a block share an unknown shift, so that only their differences count.
+    renews : bool
+        Whether a trial of a block can be evaluated later, by somebody else.
     heading : str
         What an assumption on them is called.
     algorithm : str
@@ -63,7 +69,10 @@ class Blocks(ABC):
     word: ClassVar[str] = ""
     exist: ClassVar[bool] = True
     once: ClassVar[bool] = False
+    shares_seed: ClassVar[bool] = True
     reseeds: ClassVar[bool] = True
+    shifts: ClassVar[bool] = False
+    renews: ClassVar[bool] = True
     heading: ClassVar[str] = "Blocks"
     algorithm: ClassVar[str] = ""
     number: int | None = None
@@ -131,14 +140,25 @@ class Blocks(ABC):
         """The number of a block, which is given by its name or by the number itself."""
 
     def carried(
-        self, block: int | str | None, before: dict[int | str | None, int], fresh: int
+        self,
+        block: int | str | None,
+        before: dict[int | str | None, int],
+        fresh: int,
+        group: str = "",
     ) -> int:
         """The number here of another study's block.
 
         ``before`` has those of its blocks that are here, and is added to; ``fresh`` is a number that
-        no block has yet.
+        no block has yet. ``group`` is the same for results that came together there.
         """
         return self.index(block)
+
+    def check_request(self, count: int) -> None:  # noqa: B027
+        """Raise where it is of no use to ask for so many trials at once."""
+
+    def room(self, batch: int, under_way: int) -> int:
+        """How many trials a run asks for that keeps ``batch`` of them under way."""
+        return batch - under_way
 
     def placed(self, cell: Cell, fresh: int) -> Cell:
         """The cell of a trial that is asked for now: by default the one that was decided on.
@@ -201,6 +221,7 @@ class NoBlocks(Blocks):
 
     word = "none"
     exist = False
+    shares_seed = False
     heading = "Independence"
 
     @classmethod
@@ -377,7 +398,11 @@ class Random(Blocks):
     algorithm = "Common blocks"
 
     def carried(
-        self, block: int | str | None, before: dict[int | str | None, int], fresh: int
+        self,
+        block: int | str | None,
+        before: dict[int | str | None, int],
+        fresh: int,
+        group: str = "",
     ) -> int:
         """A number of its own: equal numbers are other blocks there and here."""
         self.index(block)
@@ -404,6 +429,77 @@ class Random(Blocks):
             "Blocks are drawn independently of each other and of what was asked and told before, "
             "from one distribution that does not change while the study runs. The results of "
             "several arms on one block may depend on each other in any way."
+        )
+
+
+class Shift(Blocks):
+    """Blocks whose results share a shift, whatever it is: plates, days, operators.
+
+    Every request is a block of its own. Its trials have seeds of their own: their noise does not
+    come from the block.
+
+    Examples
+    --------
+    >>> Shift().placed(Cell(3), 7)
+    Cell(arm=3, block=7)
+    """
+
+    word = "shift"
+    algorithm = "Guess-and-verify (plates)"
+    shares_seed = False
+    shifts = True
+    renews = False  # evaluated later it would have another shift
+
+    def index(self, block: object) -> int:
+        """The number of a block."""
+        return _counted(block, LAST_NUMBER)
+
+    def placed(self, cell: Cell, fresh: int) -> Cell:
+        """The cell on the block that is asked for now."""
+        return cell._replace(block=fresh)
+
+    def carried(
+        self,
+        block: int | str | None,
+        before: dict[int | str | None, int],
+        fresh: int,
+        group: str = "",
+    ) -> int:
+        """A number of its own; without blocks there, one for results that came together."""
+        return before.setdefault(group if block is None else block, fresh)
+
+    def check_request(self, count: int) -> None:
+        """Raise for one trial: there is nothing on its block to compare it with."""
+        if count < 2:
+            raise InvalidSetting(
+                "with blocks='shift' every request is a block, and a single result says nothing: it "
+                "has nothing to be compared with. Ask for a whole plate, such as study.ask(24); a run "
+                "needs batch=24, say."
+            )
+
+    def room(self, batch: int, under_way: int) -> int:
+        """A whole block, once the last one is back."""
+        return 0 if under_way else batch
+
+    @property
+    def announcement(self) -> str:
+        """What they share."""
+        return "results of one request share an unknown shift: only differences within it count"
+
+    @property
+    def assumption(self) -> str:
+        """That nothing else differs."""
+        return "shifts are shared by all results of a block"
+
+    @property
+    def explanation(self) -> str:
+        """What a result is, and what must not depend on values."""
+        return (
+            "A result is the arm's mean, plus a shift that all results of its block share, plus fresh "
+            "noise of mean zero: σ is the noise within a block. Nothing is assumed of the shifts, "
+            "which cancel, as long as they do not depend on the arm. Not covered are effects of the "
+            "position on a plate and drifts within a block. How many results a block has and which "
+            "of them failed must not depend on their values."
         )
 
 

@@ -206,7 +206,8 @@ class TestContract:
         before = {key: np.copy(value) for key, value in vars(now.strategy).items()
                   if isinstance(value, np.ndarray)}  # fmt: skip
         for _ in range(3):
-            twin.results = PlanResults.at(twin.strategy.plan, CHANCES)
+            arms = np.repeat(np.arange(len(CHANCES)), twin.strategy.plan)
+            twin.results = PlanResults.of(len(CHANCES), arms, CHANCES[arms])
             twin.decide(1)
         for key, value in before.items():
             np.testing.assert_array_equal(getattr(now.strategy, key), value)

@@ -85,8 +85,8 @@ def test_strangers_make_way_for_others(place: Path) -> None:
             begun_at = time.monotonic()
             assert httpx.get(f"{address}/api/status", headers=BEARER).status_code == 200
             assert before.post("/api/ask", json={"key": "a"}).status_code == 200
-            assert time.monotonic() - begun_at < 5
             assert all(is_closed(line) for line in lines[: 2 * connection.STRANGERS])
+            assert time.monotonic() - begun_at < connection.SECONDS - 2.0  # not by their time
 
 
 # Requests that are cut

@@ -12,10 +12,12 @@ import pytest
 import forks
 import shortlist
 from chromium import Chromium, program
-from report_pages import EVIL, HOSTILE
+from report_pages import EVIL, HOSTILE, PAYLOAD
 from requirements import missing
 from served import TOKEN, begun, server_of
 from shortlist.study.plate import write_plate
+
+QUOTED = '"{}"'.format(HOSTILE[0].replace('"', '""'))  # as CSV has it
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +188,18 @@ def test_names_are_not_obeyed(fresh: Chromium, place: Path) -> None:
         )
         names = "[...document.querySelectorAll('#open tbody th')].map(e => e.textContent)"
         assert HOSTILE[0] in fresh.run(names)
+        study.correct(1, 0.75, reason=EVIL)
+        for text in ("trial,arm,value\n", f"arm,value,key\n{QUOTED},0.5,{QUOTED}\n"):
+            file = place.with_name(f"<img src=x onerror={PAYLOAD}>.csv")
+            file.write_text(text)
+            fresh.open(f"{address}/{TOKEN}/")
+            fresh.choose("#plate", file)
+            fresh.click("form[action=preview] button")
+            says(fresh, file.name)
+            assert "owned" not in fresh.run("document.title").partition(PAYLOAD)[2]
+            assert (
+                fresh.run("document.querySelectorAll('img, iframe, script:not([src])').length") == 0
+            )
         assert fresh.dialogs == []
         # Were one let through all the same, the policy would not run it.
         fresh.run("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=alert(1)>')")

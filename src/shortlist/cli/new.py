@@ -40,7 +40,8 @@ epsilon = 0.05              # slack in the means
 direction = "minimize"      # if small is good; "maximize" if it is left out
 
 Results that share a question, a patient or a seed: blocks = 500 (a pool; or
-its names, or a file of names), blocks = "random".
+its names, or a file of names), blocks = "random". If all wells of a plate, or
+all results of a day, may be shifted: blocks = "shift"; each ask is a plate.
 
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead

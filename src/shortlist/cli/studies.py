@@ -269,6 +269,10 @@ def continue_study(
     misspecification: Annotated[
         float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
     ] = None,
+    blocks: Annotated[
+        str | None,
+        different(metavar="shift", help="Results that came together share an unknown shift."),
+    ] = None,
     m: Annotated[int | None, different("-m", metavar="M", help="How many arms to find.")] = None,
     sigma: Annotated[
         Any, different(parser=number_or_word, metavar="σ", help='A number, or "estimate".')
@@ -295,6 +299,7 @@ def continue_study(
 ) -> None:
     """Continue as a new study with all results, and with some settings changed."""
     plain = {"m": m, "sigma": sigma, "delta": delta, "epsilon": epsilon, "budget": budget}
+    plain["blocks"] = blocks
     plain["algorithm"] = algorithm
     changes: dict[str, Any] = {key: value for key, value in plain.items() if value is not None}
     if without_features:

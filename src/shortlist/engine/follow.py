@@ -27,7 +27,8 @@ class Steps(Record):
     """Results from outside, in order: what each step does, its arm and block, its value, and whether
     it is held.
 
-    At a step that is held no new round begins: an arm of the last round is still to be asked for.
+    At a step that is held no new round or plan begins: an arm of the last round is still to be asked
+    for, or results of a block are still to come that is not to be divided.
     """
 
     kinds: Integers

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Choice, Noise
+from shortlist.noise.noise import LARGEST, Choice, Noise, positive
 from shortlist.noise.spread import Found, Spread
 
 
@@ -239,4 +239,5 @@ def _range(given: object) -> tuple[float, float]:
         raise InvalidSetting(
             f"reward_range must go from the lowest result to the highest, got ({low:g}, {high:g})."
         )
+    positive("the width of reward_range", high - low)
     return low, high

@@ -359,6 +359,9 @@ class SubGaussian:
         return hash(SubGaussian)
 
 
+LEAST, MOST = 1e-100, 1e100  # σ, or the width of a range
+
+
 def checked_number(name: str, value: object) -> float:
     """The value of a setting, if it is a number."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):
@@ -373,4 +376,9 @@ def positive(name: str, value: object) -> float:
     number = checked_number(name, value)
     if not (number > 0.0 and math.isfinite(number)):
         raise InvalidSetting(f"{name} must be above 0 and finite, got {number}.")
+    if not LEAST <= number <= MOST:
+        raise InvalidSetting(
+            f"{name} must lie between {LEAST:g} and {MOST:g}, so that its square can be computed "
+            f"with, got {number:g}: measure in another unit."
+        )
     return number

@@ -295,7 +295,7 @@ class BudgetEngine(PlanEngine):
         unlimited = np.full(len(now.strategy.plan), UNLIMITED, np.int64)
 
         def take(until: int) -> None:
-            updates, given = UPDATES[posterior.state.layout], (unlimited, now.results, False)
+            updates, given = UPDATES[posterior.state.layout], (unlimited, now.results, False, False)
             take_steps(posterior.state, updates, *given, steps.part(0, until), position)
 
         if position.is_stopped[0]:  # what comes after the stop decides nothing

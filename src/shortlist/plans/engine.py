@@ -14,7 +14,7 @@ from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
-from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
@@ -65,7 +65,7 @@ class PlanProgress:
     @property
     def missing(self) -> Integers:
         """How many results of each arm the plan still lacks."""
-        return self.strategy.plan - self.results.pulls
+        return np.maximum(self.strategy.plan - self.results.pulls, 0)
 
     @property
     def until_decision(self) -> int:
@@ -73,16 +73,13 @@ class PlanProgress:
         return int(self.missing.sum())
 
     def next_arm(self, set_aside: Collection[int] = ()) -> int:
-        """The arm of which the largest share is missing, so that every part is like the whole.
-
-        ``NO_ARM`` where only arms that are set aside are missing.
-        """
-        shares = self.missing / np.maximum(self.strategy.plan, 1)
+        """The arm to pull next; ``NO_ARM`` where only arms that are set aside are missing."""
+        missing = self.missing
         if set_aside:
-            shares[list(set_aside)] = 0.0
-            if not (shares > 0.0).any():
+            missing[list(set_aside)] = 0
+            if not missing.any():
                 return NO_ARM
-        return int(np.argmax(shares))
+        return self.strategy.next_arm(missing)
 
     def copy(self) -> PlanProgress:
         """An independent copy."""
@@ -252,6 +249,7 @@ class PlanEngine:
     ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
         """Decides as if results were in: each call is given the cells supposed since the last."""
         beyond = now.copy()
+        beyond.strategy.arrange(seed)
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
             for arm in [*(cell.arm for cell in supposing), NO_ARM]:
@@ -276,7 +274,9 @@ class PlanEngine:
         late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
-            given = strategy.plan, now.results, self.stops(strategy)
+            if strategy.counts_all:
+                now.results = now.results.with_room(len(steps.kinds))
+            given = strategy.plan, now.results, strategy.counts_all, self.stops(strategy)
             if not gather(state, UPDATES[layout], *given, steps, position):
                 break
             late = False
@@ -344,18 +344,19 @@ def take_steps(
     updates: Updates,
     plan: Integers,
     results: PlanResults,
+    all_count: bool,
     certain: bool,
     steps: Steps,
     position: Position,
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    For each arm only the first ``plan[a]`` results count; all of them enter the posterior. Where
-    the answer is ``certain``, one result after a stop that was taken back is enough.
+    For each arm only the first ``plan[a]`` results count, and where ``all_count`` all those of blocks;
+    all of them enter the posterior. Where the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
     for a in range(plan.shape[0]):
-        missing += plan[a] - results.pulls[a]
+        missing += max(plan[a] - results.pulls[a], 0)
     while position.next[0] < steps.kinds.shape[0]:
         step = position.next[0]
         kind = steps.kinds[step]
@@ -368,7 +369,11 @@ def take_steps(
                 if results.pulls[arm] < plan[arm]:
                     add_result(results, arm, steps.values[step], steps.blocks[step])
                     missing -= 1
-                if position.is_stopped[0] == 0 and (missing == 0 or certain):
+                elif all_count and steps.blocks[step] != NO_BLOCK:
+                    add_result(results, arm, steps.values[step], steps.blocks[step])
+            if kind in (TAKE, DECIDE):
+                ready = missing == 0 or (certain and kind == TAKE)
+                if position.is_stopped[0] == 0 and ready and steps.held[step] == 0:
                     position.is_in[0] = 1
                     return True
         position.next[0] += 1

@@ -269,7 +269,7 @@ class GuessAndVerify(Strategy):
             self.plan, self._weights = self._verifier.means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
-        self._results = PlanResults.none(arms)
+        self._results = self._verifier.means.summary(PlanResults.none(arms))
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
         each = left * problem.delta / (problem.m * (arms - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
@@ -319,13 +319,14 @@ class GuessAndVerify(Strategy):
             before.decide(results.placed(np.flatnonzero(places != NO_ARM)), seed)
             self._take_over(before, places, None, seed, proves=True)
             return
-        told = FittedPlan(results, self._verifier.means.fit(results), self._guess)
+        summary = self._verifier.means.summary(results)
+        told = FittedPlan(results, self._verifier.means.fit(summary), self._guess)
         verifier = self._verifier.after(told)
         tables = self._tables
         if not self._guides:
             problem = self._problem._replace(noise=verifier.means.noise)
             tables = tables.after(told, problem)
-        self._plan_anew(verifier, tables, self._results + results, seed)
+        self._plan_anew(verifier, tables, self._results + summary, seed)
 
     def _plan_anew(self, verifier: Verifier, tables: Tables, total: PlanResults, seed: int) -> None:
         """Guess by all results, see what has passed, name sets if they are likely, and plan."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,11 @@ class Fit(ABC):
     @abstractmethod
     def own_variances(self) -> Reals:
         """The variance of every μ̂_a, in units of σ²."""
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether something is known of the difference of any two arms."""
+        return bool(np.isfinite(self.own_variances).all())
 
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
@@ -142,9 +148,13 @@ class Means(ABC):
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, and its weights."""
 
+    def summary(self, results: PlanResults) -> Any:
+        """What is kept of the results of a plan: it has ``pulls``, and those of plans add up."""
+        return results
+
     @abstractmethod
-    def fit(self, results: PlanResults) -> Fit:
-        """What some results say of the means."""
+    def fit(self, results: Any) -> Fit:
+        """What a summary of results says of the means."""
 
     @abstractmethod
     def before_fit(self, results: PlanResults) -> Integers:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -108,6 +108,22 @@ class PlanResults(Record):
 
     def __sub__(self, other: PlanResults) -> PlanResults:
         return PlanResults(self.pulls - other.pulls, self.sums - other.sums)
+
+    def with_room(self, more: int) -> PlanResults:
+        """The same results, with room for so many more single ones."""
+        count = int(self.count[0])
+        if len(self.values) >= count + more:
+            return self
+        room = PlanResults.none(len(self.pulls), 2 * (count + more))
+        for old, new in zip(self.singles, (room.arms, room.blocks, room.values), strict=True):
+            new[:count] = old
+        return replace(room, pulls=self.pulls, sums=self.sums, count=self.count)
+
+    @property
+    def singles(self) -> tuple[Integers, Integers, Reals]:
+        """The arms, blocks and values of the single results that are kept."""
+        kept = slice(int(self.count[0]))
+        return self.arms[kept], self.blocks[kept], self.values[kept]
 
     def placed(self, places: Integers) -> PlanResults:
         """The same where ``places`` says which of these arms each arm is; others are left out."""

@@ -90,6 +90,8 @@ class Strategy(ABC):
         Whether the stop compares the arms' own intervals, not differences of two means.
     keeps_values : bool
         Whether it is given every single result of a plan, not only their numbers and sums.
+    counts_all : bool
+        Whether it is also given results of blocks beyond its plan that come before that is complete.
     goes_on : bool
         Whether it can go on with what it knows when arms are retired or added.
     """
@@ -102,6 +104,7 @@ class Strategy(ABC):
     statistic: float = math.inf
     alone: bool = False
     keeps_values: bool = False
+    counts_all: bool = False
     goes_on: bool = False
 
     @abstractmethod
@@ -186,6 +189,17 @@ class Strategy(ABC):
         """No result of the plan yet."""
         room = int(self.plan.sum()) if self.keeps_values else 0
         return PlanResults.none(len(self.plan), room)
+
+    def arrange(self, seed: int) -> None:  # noqa: B027
+        """Put the first plan into an order that depends on the seed, if any does."""
+
+    def next_arm(self, missing: Integers) -> int:
+        """The arm to pull next, where the plan lacks so many results of each.
+
+        By default the one of which the largest share is missing, so that every part is like the
+        whole.
+        """
+        return int(np.argmax(missing / np.maximum(self.plan, 1)))
 
     def copy(self) -> Self:
         """An independent copy."""

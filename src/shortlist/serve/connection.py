@@ -21,21 +21,22 @@ class Connection(H11Protocol):
     since = 0.0
 
     @property
-    def is_invited(self) -> bool:
-        """Whether the last request has shown the token; ``Guard`` says so."""
-        return self.scope is not None and INVITED in self.scope
+    def is_strange(self) -> bool:
+        """Whether it is open and its last request has not shown the token; ``Guard`` says so."""
+        is_invited = self.scope is not None and INVITED in self.scope
+        return not is_invited and not self.transport.is_closing()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; where there are too many strangers, the one that came first must go."""
         super().connection_made(transport)
         self.since = self.loop.time()
         self.loop.call_later(SECONDS, self.close_if_strange)
-        known = [each for each in self.connections if isinstance(each, Connection)]
-        strangers = [each for each in known if not each.is_invited]
+        ours = [each for each in self.connections if isinstance(each, Connection)]
+        strangers = [each for each in ours if each.is_strange]
         if len(strangers) > STRANGERS:
             min(strangers, key=lambda each: each.since).transport.abort()
 
     def close_if_strange(self) -> None:
         """Close it if no request has shown the token so far."""
-        if not self.is_invited:
+        if self.is_strange:
             self.transport.abort()

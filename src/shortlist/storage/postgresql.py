@@ -10,7 +10,7 @@ import psycopg
 from psycopg.abc import PQGen
 
 CONNECTING = 10  # seconds to connect
-SILENCE = 30.0  # seconds without a word of the server; it waits for a lock a shorter time
+SILENCE = 75.0  # seconds without a word of the server; it waits for a lock a shorter time
 Result = TypeVar("Result")
 
 

@@ -30,7 +30,7 @@ from shortlist.storage.address import shown, without_secrets
 from shortlist.storage.base import ROW, Change, Checkpoint, Event, Known, Row, Settings
 from shortlist.storage.schema import APART, EVENTS, RUNS, STUDIES, TABLES, TRIALS
 
-PATIENCE = 20.0  # seconds that a writer waits for another
+PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
 LONGEST_WAIT = 120.0  # seconds that a fork waits for a transaction to end
 

@@ -27,6 +27,7 @@ from shortlist.storage.base import Settings
 from shortlist.study.model import Addition
 from shortlist.study.trial import FeatureRow
 
+LONGEST = 1e10  # seconds: dates end with the year 9999
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction", "intercept"),
     *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
@@ -67,7 +68,8 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": flag("audit", audit),
+            "audit": flag("audit", audit)
+            and not problem.blocks.shifts,  # there is none within blocks
             "direction": problem.direction,
             "intercept": intercept,
             "blocks": problem.blocks.written,
@@ -257,6 +259,10 @@ def checked_seconds(
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: lease must be a number of seconds above 0, or None, got 0.
+    >>> checked_seconds("lease", 3e11)
+    Traceback (most recent call last):
+        ...
+    shortlist.errors.InvalidSetting: lease must be at most 1e+10 seconds (300 years), or None, got 3e+11.
     >>> checked_seconds("patience", -1, zero=True)
     Traceback (most recent call last):
         ...
@@ -270,6 +276,10 @@ def checked_seconds(
     ):
         bounds = "from 0 on" if zero else "above 0, or None"
         raise InvalidSetting(f"{name} must be a number of seconds {bounds}, got {value!r}.")
+    if value > LONGEST and not endless:
+        raise InvalidSetting(
+            f"{name} must be at most {LONGEST:g} seconds (300 years), or None, got {value:g}."
+        )
     return float(value)
 
 

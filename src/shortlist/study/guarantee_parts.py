@@ -82,7 +82,7 @@ def answered_evaluations(study: View) -> int:
 
 def _is_exact(study: View) -> bool:
     """Whether the answer follows from known results alone: those of a pool."""
-    return study.problem.blocks.exist and bool(study.round.strategy.is_exact)
+    return study.problem.blocks.once and bool(study.round.strategy.is_exact)
 
 
 def _to_come(study: View) -> list[str]:

@@ -165,8 +165,8 @@ class Ledger:
     """All trials of a study, every change to them counted.
 
     Each trial's seed is made from the study's, or from a seed of its own once results were carried
-    over: the other study may have the same seed, and noise drawn by equal seeds is equal. With
-    blocks it is the same for all trials of a block. The fingerprint starts from ``settings``.
+    over: the other study may have the same seed, and noise drawn by equal seeds is equal. Where
+    blocks share seeds it is the same for all trials of a block. The fingerprint starts from ``settings``.
 
     Every change begins by counting itself in ``changes``. So a ledger in which an exception cut a
     change short is known by it; then all of it is read again from the storage.
@@ -298,7 +298,7 @@ class Ledger:
 
     def _trial_seed(self, number: int, block: int) -> int:
         """The seed of a trial that this change opens."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return self._block_seed(block, self.changes)
         first, seeds = self._seeds
         if not first <= number < first + len(seeds):  # made many at a time: most of it is the call
@@ -573,7 +573,7 @@ class Ledger:
 
     def _seeds_of(self, rows: Sequence[Row]) -> list[int]:
         """The seeds of trials that follow those known here."""
-        if self.blocks.exist:
+        if self.blocks.shares_seed:
             return [self._block_seed(row[BLOCK], row[OPENED]) for row in rows]
         seeds: list[int] = []
         for seed, changes in groupby([row[OPENED] for row in rows], self._seed_at):
@@ -641,6 +641,8 @@ class Ledger:
         steps.held.fill(len(self.seconds) > 0)
         if self._moves:
             steps.held[:] = self._held(due)
+        if self.blocks.shifts:
+            steps.held[:] = self._divides(due)
         for place, (_, step) in enumerate(due):
             _write(steps, place, step)
             if isinstance(step, Marker):
@@ -663,6 +665,19 @@ class Ledger:
         changes = [change for change, _ in due]
         at = np.searchsorted([change for change, _ in self._moves], changes, side="right")
         return np.asarray(lengths[at] > 0)
+
+    def _divides(self, due: list[tuple[int, Trial | Marker]]) -> list[bool]:
+        """Whether other trials of the same block were still under way at these changes."""
+        places = {step.number: k for k, (_, step) in enumerate(due) if isinstance(step, Trial)}
+        later: dict[int, list[tuple[int, int]]] = {}
+        for trial in self.unsettled.values():
+            at = places.get(trial.number, NEVER), trial.opened
+            later.setdefault(trial.block_index, []).append(at)
+        return [
+            isinstance(step, Trial)
+            and any(k > place and opened <= change for k, opened in later[step.block_index])
+            for place, (change, step) in enumerate(due)
+        ]
 
     def all_steps(self) -> Steps:
         """Everything that the model ever had to process, from the first."""

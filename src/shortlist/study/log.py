@@ -33,9 +33,10 @@ from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import WITH_KEY, Added, Kind, Ledger, Retirement, Source, key_of_trial
 from shortlist.study.model import Addition, Ahead, Model, machine
-from shortlist.study.trial import Cause, Origin, State, Trial
+from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
 LOGGER = logging.getLogger(__name__)
+TOO_LATE = "nobody works on it any more, and later its block would be another one"
 MUCH = 10_000  # results that are not processed while others wait to write
 IfTold = Literal["raise", "ignore", "same"]
 Result = TypeVar("Result")
@@ -301,6 +302,10 @@ class Log:
             expires = None if lease is None else now + lease
             free = self._unattended(transaction)[:count] if ledger.unsettled else []
             first = ledger.next_block
+            if not ledger.blocks.renews:
+                for trial in free:
+                    self.close(trial, "cancelled", now, reason=TOO_LATE)
+                free = []
             again = [ledger.renew(trial, me, run, expires, now, worker()) for trial in free]
             new = [
                 ledger.open(
@@ -357,7 +362,8 @@ class Log:
                     yield Cell(decision.arm, decision.block), Cause.of(decision)
                     continue
             if ahead is None:
-                ahead = Ahead(model, [trial.cell for trial in ledger.unsettled.values()])
+                open_or_told = [*ledger.pending, *ledger.waiting]
+                ahead = Ahead(model, [trial.cell for trial in open_or_told])
             found = self._next(ahead)
             if found is None:
                 return
@@ -469,7 +475,7 @@ class Log:
         ``own_mark`` is this study's.
         """
         arms = {str(name): arm for arm, name in enumerate(self.ledger.names)}
-        processed = {trial.number for trial in taken}
+        processed = dict.fromkeys(trial.number for trial in taken)
         ended = [t for t in trials if t.state == "failed" or t.number in processed]
         copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if str(t.name) in arms]
 
@@ -478,8 +484,11 @@ class Log:
             keeps_numbers, before = not ledger.trials, ledger.changes
             known, same = ledger.copies_of(ended, source.mark, own_mark)
             copies = same | known
+            groups = dict(zip(processed, came_together(taken)[1], strict=True))
             blocks = {
-                trial.block: copies[trial.number].block_index
+                groups.get(trial.number) if trial.block is None else trial.block: copies[
+                    trial.number
+                ].block_index
                 for trial in ended
                 if trial.number in copies
             }
@@ -490,7 +499,8 @@ class Log:
                 if trial.number in copies or (key is None and not keeps_numbers):
                     continue
                 others = trial.keys if key else ()
-                block = ledger.blocks.carried(trial.block, blocks, ledger.next_block)
+                group = groups.get(trial.number, f"trial {trial.number}")
+                block = ledger.blocks.carried(trial.block, blocks, ledger.next_block, group)
                 cell = Cell(arms[str(trial.name)], block)
                 if cell in ledger.cells:
                     copies[trial.number] = self._same_cell(ledger.cells[cell], trial, now)

@@ -146,12 +146,13 @@ class Study(View):
         What an evaluation of each arm costs. Allocations then minimise the cost and not the number
         of evaluations, with algorithms that can (``"auto"`` takes one), and ``study.cost`` counts it.
         They have no part in the guarantee. See ``docs/lab.md``.
-    blocks : int, list of names or "random", optional
+    blocks : int, list of names, "random" or "shift", optional
         What results share. A number, or the names of the questions, patients or folds: a pool. Each
         arm has one result on each block, and the answer is about the mean over exactly these.
-        ``"random"``: blocks are drawn afresh, such as the seeds of a simulator. ``trial.block`` says
-        which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block.
-        See ``docs/blocks.md``.
+        ``"random"``: blocks are drawn afresh, such as the seeds of a simulator. ``"shift"``: every
+        request is a block (a plate, a day), whose results share an unknown shift. ``trial.block`` says
+        which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block,
+        but for shifted ones. See ``docs/blocks.md`` and ``docs/plates.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -618,6 +619,7 @@ class Study(View):
         [0, 1]
         """
         count = 1 if n is None else whole_number("n", n, 1)
+        self.problem.blocks.check_request(count)
         trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
@@ -898,7 +900,7 @@ class Study(View):
                 "To evaluate more, begin a study with a larger budget and these results: "
                 "new_study.carry_over(study)."
             )
-        if not self.round.until_decision:
+        if self.problem.blocks.once and not self.round.until_decision:
             raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
         self._log.step("reopened")
 

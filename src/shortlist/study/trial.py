@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
@@ -259,6 +260,27 @@ class Trials(Sequence[Trial]):
 
     def __repr__(self) -> str:
         return repr(self._listed)
+
+
+def came_together(trials: Sequence[Trial]) -> tuple[str, list[str]]:
+    """How told trials came together, and the group of each, by a text that is the group's own.
+
+    Those that were told in one call came together; or, where most were told one by one, those that
+    were asked for in one call. How is empty where most were asked for one by one too.
+
+    Examples
+    --------
+    >>> came_together([Trial(k, 0, "ash", 7, closed_at=float(k // 2)) for k in range(4)])
+    ('told', ['told 0.0', 'told 0.0', 'told 1.0', 'told 1.0'])
+    """
+    for how, times in (
+        ("told", [trial.closed_at for trial in trials]),
+        ("asked for", [trial.asked_at for trial in trials]),
+    ):
+        sizes = Counter(times)
+        if 2 * sum(sizes[time] > 1 for time in times) > len(trials):
+            return how, [f"{how} {time!r}" for time in times]
+    return "", [f"trial {trial.number}" for trial in trials]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,11 @@ def cannot_verify(study: View) -> str:
             "the answer assumes nothing about how the means depend on the features: there is "
             "nothing left to verify."
         )
+    if study.problem.blocks.shifts:
+        return (
+            "results of single arms say nothing where blocks are shifted. Go on with all results and "
+            "without features: study.continued(features=None)."
+        )
     if study.problem.arms > MOST_ARMS:
         return (
             f"every arm has to be evaluated to verify a list, and with more than {MOST_ARMS:,} arms "

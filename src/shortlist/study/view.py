@@ -265,7 +265,8 @@ class View:
            number  arm name state  value
         0       0    0  ash  told    0.5
         """
-        columns = ("number", "arm", "name", "state", "value", "reason", "worker", "seed", "key")
+        columns = ["number", "arm", "name", "state", "value", "reason", "worker", "seed", "key"]
+        columns += ["block"] * self.problem.blocks.exist
         frame = pd.DataFrame(
             {column: [getattr(trial, column) for trial in self.trials] for column in columns}
         ).astype({"number": np.int64, "arm": np.int64, "value": np.float64, "seed": np.uint64})
@@ -324,6 +325,8 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
     audits = sum(trial.cause.origin == "audit" for trial in trials)
     earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
     lacking = study.round.until_decision - earlier - len(study.waiting)
+    if study.problem.blocks.shifts:  # all results of a block count
+        return len(trials) if lacking > 0 else 0
     return min(max(lacking, 0) + audits, len(trials))
 
 
@@ -365,7 +368,7 @@ def next_look(study: View) -> str:
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """
-    left = study.round.until_decision
+    left = study.round.until_decision or len(study.pending)  # a block is not divided
     return f"It checks again when {left:,} more are in." if left > 1 else ""
 
 

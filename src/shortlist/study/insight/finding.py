@@ -11,9 +11,11 @@ ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
     "curvature": "that the means are linear in the features and not curved",
     "noise": "that the noise is no larger than σ",
+    "shift": "that results which came together share no shift",
     "S": "that ‖θ‖ is at most S",
     "scaling": "that the numbers are accurate enough (scaling)",
 }
+BADGES = {"curvature": "curved", "shift": "plate or day effect"}
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Finding:
     @property
     def badge(self) -> str:
         """The finding in a word."""
-        return "curved" if self.name == "curvature" else self.name
+        return BADGES.get(self.name, self.name)
 
     def __str__(self) -> str:
         return f"{self.name} ({self.level}): {self.words} {self.meaning}"

@@ -29,6 +29,7 @@ from shortlist.study.insight.linearity_words import (
     spread,
 )
 from shortlist.study.insight.noise_cause import likely_cause
+from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -65,15 +66,20 @@ def examine(study: View) -> list[Finding]:
 def examine_results(study: View) -> list[Finding]:
     """What the results say about the noise and the model so far."""
     results = spread(study)
-    noise = Finding("noise", *study.bound.noise.finding(results, study.problem.names))
+    found_noise = study.bound.noise.finding(results, study.problem.names)
+    shifts = []
+    if (came := together(study)) is not None:
+        shifts = [Finding("shift", *shift_finding(*came))]
+        found_noise = came[1].explains(found_noise, study.problem.sigma)
+    noise = Finding("noise", *found_noise)
     if study.bound.noise.awaits_estimate:
-        return [noise]
+        return [noise, *shifts]
     outliers = _outlying(study)
     if noise.level == "warning":
         cause = likely_cause(study)
         noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
-    found = [size, noise, fit]
+    found = [size, noise, *shifts, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
     return [*found, *outliers]
@@ -92,9 +98,10 @@ def _outlying(study: View) -> list[Finding]:
 
     This is a heuristic check, for slips of the pen: a result far from the others of its arm, or
     the only one of its arm and far beyond those of all other arms. Where the bulk of the results is
-    far noisier than σ, distances are measured by that noise: the finding on σ says so.
+    far noisier than σ, distances are measured by that noise: the finding on σ says so. Where blocks
+    are shifted, results of different blocks cannot be compared, and there is no such check.
     """
-    if not (study.bound.noise.uses_sigma and study.taken):
+    if not (study.bound.noise.uses_sigma and study.taken) or study.problem.blocks.shifts:
         return []
     problem, trials = study.problem, study.taken
     arms = np.array([trial.arm for trial in trials], np.int64)
@@ -223,6 +230,8 @@ def _fit(study: View, results: Spread) -> Found:
     if not study.bound.relation.shape:
         words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
+    if problem.blocks.shifts:
+        return fit_within_blocks(study)
     if study.audit.rejection is not None:
         return _fit_rejected(study)
     if study.bound.relation.tolerance:
@@ -276,7 +285,7 @@ def _fit(study: View, results: Spread) -> Found:
 
 def _is_linear(study: View) -> bool:
     """Whether the means are assumed to be linear in the features, and not all means are."""
-    return study.bound.relation.audited
+    return study.bound.relation.audited and not study.problem.blocks.shifts
 
 
 def _curvature(study: View, results: Spread) -> Found:

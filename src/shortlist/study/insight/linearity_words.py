@@ -13,6 +13,7 @@ from shortlist.printable import count
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.insight.shifts import results_of, without_shifts
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
@@ -21,9 +22,10 @@ ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spre
 
 def spread(study: View) -> Spread:
     """The results of every arm so far: how many, their mean and their spread."""
-    told = np.array([trial.arm for trial in study.taken], np.int64)
-    values = np.array([trial.value for trial in study.taken], np.float64)
-    return Spread.of(told, values, study.problem.relative_noise)
+    arms, _, values = results_of(study)
+    if study.problem.blocks.shifts:
+        arms, values = without_shifts(study)
+    return Spread.of(arms, values, study.problem.relative_noise)
 
 
 def not_held(study: View) -> str:
@@ -55,7 +57,12 @@ def untested(study: View) -> str:
     """Why linearity was not tested, in a sentence."""
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
-        return f"{what} was assumed, not tested (audit=False); {_evaluated(study)}."
+        why = (
+            "shifted blocks have no audit; health compares the fit within them"
+            if study.problem.blocks.shifts
+            else "audit=False"
+        )
+        return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (

@@ -102,6 +102,7 @@ class Run:
     ) -> None:
         self._log, self._objective = log, objective
         self._batch = whole_number("batch", batch, 1)
+        log.ledger.blocks.check_request(self._batch)
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._patience = checked_seconds("patience", patience, zero=True)
         limit = math.inf if timeout is None else timeout
@@ -218,7 +219,7 @@ class Run:
                 self._trials[trial.number] = trial
                 self._send(trial)
         under_way = len(self._under_way())
-        room = self._batch - under_way
+        room = self._log.ledger.blocks.room(self._batch, under_way)
         if len(self._log.ledger.waiting) > WAITING * max(self._batch, len(pending)):
             # Only what is waited for, if nobody works on it any more.
             now = self._log.now

@@ -1,0 +1,230 @@
+"""Plates that are shifted: what blocks="shift" costs, and whether shifts can make it wrong.
+
+    python benchmarks/plates.py price [RUNS]     evaluations beside those without blocks and shifts
+    python benchmarks/plates.py attack [RUNS]    errors near ties, with shifts chosen against us
+    python benchmarks/plates.py health [RUNS]    how often health finds a plate effect where there is none
+
+All evaluations are asked for in whole plates, without blocks too. In ``price`` the shifts of plates are
+normal with the standard deviation of the means. Beside it is what a lab does today: results as they are,
+or each minus the average of the plate's controls (two of the wells, which are not counted), with a σ
+that covers what that leaves.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import Mask, Reals
+from shortlist.plans.blocks.shifted import Shifted
+from shortlist.plans.engine import PlanProgress
+from shortlist.plans.guess_and_verify import GuessAndVerify
+from shortlist.plans.results import add_result
+from shortlist.plans.strategy import ReducedProblem, Strategy
+
+Shift = Callable[
+    [int, Reals, np.random.Generator], float
+]  # of a plate's number and its wells' means
+Noise = Callable[[Reals, np.random.Generator], Reals]  # results of wells with these means
+CONTROLS = 2  # wells of a plate, for what labs do today
+
+
+class Case(NamedTuple):
+    """Arms to compare on plates."""
+
+    name: str
+    features: Reals
+    means: Reals
+    m: int
+    sigma: float
+    wells: int
+
+    @property
+    def best(self) -> Mask:
+        """The m best arms."""
+        return self.means >= np.sort(self.means)[-self.m]
+
+    def problem(self, delta: float, sigma: float) -> ReducedProblem:
+        """As strategies are given it."""
+        basis = np.linalg.qr(self.features)[0]
+        return ReducedProblem(basis, self.m, sigma, delta, 0.0)
+
+
+def case(arms: int, dimension: int | None, m: int, wells: int, gap: float, seed: int) -> Case:
+    """Normal means of standard deviation 1 and noise of ½, with a gap between the ranks m and m + 1."""
+    rng = np.random.default_rng(seed)
+    if dimension is None:
+        means = rng.standard_normal(arms)
+        means[np.argsort(-means)[:m]] += gap - np.diff(np.sort(means))[-m]
+        return Case(f"{arms} arms, m = {m}", np.eye(arms), means, m, 0.5, wells)
+    while True:
+        others = rng.standard_normal((arms, dimension - 1))
+        features = np.column_stack([np.ones(arms), others])
+        means = others @ rng.standard_normal(dimension - 1)
+        means /= means.std()
+        if 0.9 * gap < np.diff(np.sort(means))[-m] < 1.1 * gap:
+            name = f"{arms} arms, {dimension} features, m = {m}"
+            return Case(name, features, means, m, 0.5, wells)
+
+
+CASES = [
+    case(20, None, 3, 24, 0.3, 1),
+    case(48, None, 5, 24, 0.3, 2),
+    case(96, None, 5, 24, 0.3, 3),
+    case(96, None, 5, 96, 0.3, 4),
+    case(20, 4, 3, 24, 0.1, 5),
+    case(96, 6, 5, 24, 0.1, 6),
+    case(96, 6, 5, 96, 0.1, 7),
+]
+
+
+def normal(sigma: float) -> Noise:
+    """Normal noise."""
+    return lambda means, rng: means + sigma * rng.standard_normal(len(means))
+
+
+def plates_to_stop(
+    strategy: Strategy, case: Case, noise: Noise, shift: Shift, seed: int, most: int = 10**6
+) -> tuple[int, Mask | None]:
+    """How many plates until the stop, and the answer; None if ``most`` evaluations did not do."""
+    rng, now, plate = np.random.default_rng([seed, 1]), PlanProgress(strategy), 0
+    now.strategy.arrange(seed)
+    while plate * case.wells < most:
+        beyond, arms = now.copy(), np.zeros(case.wells, np.int64)
+        for well in range(case.wells):
+            if beyond.needs_plan:
+                beyond.suppose(np.zeros(len(case.means)))
+            arms[well] = beyond.next_arm()
+            beyond.suppose_pull(int(arms[well]))
+        means = case.means[arms]
+        values = noise(means, rng) + shift(plate, means, rng)
+        plate += 1
+        now.results, all_count = now.results.with_room(case.wells), strategy.counts_all
+        for well, arm in enumerate(arms.tolist(), 1):
+            if all_count or now.results.pulls[arm] < now.strategy.plan[arm]:
+                add_result(now.results, arm, float(values[well - 1]), plate)
+            if now.needs_plan and (well == case.wells or not all_count):
+                now.decide(seed)
+                if now.strategy.statistic <= 0.0:
+                    return plate, now.strategy.inside
+    return plate, None
+
+
+def price(runs: int) -> None:
+    """Print evaluations until the stop."""
+    print(
+        f"δ = 0.05, {runs} runs: plates until the stop (± standard error), wrong answers in brackets"
+    )
+    heading = ("no shifts: no blocks", "blocks", "shifted: blocks", "raw", "minus controls")
+    print(f"{'':38}" + "".join(f"{each:>22}" for each in heading) + f"{'price':>8}{'shifted':>9}")
+    for each in CASES:
+        size = float(each.means.std())
+
+        def none(plate: int, means: Reals, rng: np.random.Generator) -> float:
+            return 0.0
+
+        def shifted(plate: int, means: Reals, rng: np.random.Generator, s: float = size) -> float:
+            return s * float(rng.standard_normal())
+
+        def corrected(
+            plate: int, means: Reals, rng: np.random.Generator, s: float = each.sigma
+        ) -> float:
+            return s * CONTROLS**-0.5 * float(rng.standard_normal())
+
+        # σ for results of which those of a plate share a part, as if they did not.
+        raw, minus = np.hypot(each.sigma, size), each.sigma * np.sqrt(1.0 + 1.0 / CONTROLS)
+        ways = (
+            (GuessAndVerify, each.sigma, none),
+            (Shifted, each.sigma, none),
+            (Shifted, each.sigma, shifted),
+            (GuessAndVerify, float(raw), shifted),
+            (GuessAndVerify, float(minus), corrected),
+        )
+        shown, averages = "", []
+        for kind, sigma, shift in ways:
+            plates, wrong = [], 0
+            for run in range(runs):
+                problem = each.problem(0.05, sigma)
+                found = plates_to_stop(kind(problem), each, normal(each.sigma), shift, run)
+                plates.append(found[0])
+                wrong += found[1] is None or not (found[1] == each.best).all()
+            averages.append(np.mean(plates))
+            error = np.std(plates) / np.sqrt(runs)
+            shown += f"{averages[-1]:>10.1f} ± {error:<4.1f} ({wrong})"
+            shown += " " * (22 - len(f"{averages[-1]:>10.1f} ± {error:<4.1f} ({wrong})"))
+        name = f"{each.name}, {each.wells} wells"
+        print(f"{name:38}{shown}{averages[1] / averages[0]:>8.2f}{averages[2] / averages[0]:>9.2f}")
+
+
+def against(plate: int, means: Reals, rng: np.random.Generator) -> float:
+    """A large shift by the side of the plate that has more wells: it makes the lesser look better."""
+    return 100.0 * float(np.sign((means < means.max()).mean() - 0.5)) * (plate % 7 - 2)
+
+
+def attack(runs: int) -> None:
+    """Print how often an answer is wrong where two arms are nearly alike."""
+    print(f"wrong answers in {runs} runs of at most 1,000 evaluations, shifts of up to 400 σ")
+    line = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
+
+    def coins(means: Reals, rng: np.random.Generator) -> Reals:
+        return (rng.random(len(means)) < means).astype(np.float64)
+
+    def skewed(means: Reals, rng: np.random.Generator) -> Reals:
+        high = rng.random(len(means)) < 0.1  # 0.9 above the mean, else 0.1 below
+        return np.where(high, means + 0.9, means - 0.1)
+
+    near = np.array([0.5, 0.5 - 1e-9, 0.3])
+    kinds: list[tuple[str, Case, Noise]] = [
+        ("normal", Case("", np.eye(3), near, 1, 0.5, 12), normal(0.5)),
+        ("coins", Case("", np.eye(3), near, 1, 0.5, 12), coins),
+        ("skewed two-point", Case("", np.eye(3), near, 1, 0.5, 8), skewed),
+        ("normal, with features", Case("", line, 1e-9 * line[:, 1], 4, 0.5, 12), normal(0.5)),
+    ]
+    for name, each, noise in kinds:
+        wrong = []
+        for delta in (0.05, 0.3, 0.8):
+            count = 0
+            for run in range(runs):
+                strategy = Shifted(each.problem(delta, each.sigma))
+                found = plates_to_stop(strategy, each, noise, against, run, most=1000)[1]
+                count += found is not None and not (found == each.best).all()
+            wrong.append(f"δ = {delta:g}: {count / runs:.3f}")
+        print(f"{name:24}" + "   ".join(wrong))
+
+
+def health(runs: int) -> None:
+    """Print how often a plate or day effect is found where there is none, and where there is."""
+    from shortlist import Study
+
+    warnings.simplefilter("ignore")
+    for size in (0.0, 0.5, 1.0):
+        tested = fired = 0
+        for run in range(runs):
+            rng = np.random.default_rng(run)
+            arms = int(rng.integers(5, 13))
+            features = np.column_stack([np.ones(arms), rng.standard_normal((arms, 2))])
+            means = features @ rng.standard_normal(3)
+            known = {"features": features} if run % 2 else {"arms": [f"a{k}" for k in range(arms)]}
+            study = Study(**known, m=2, sigma=1.0, epsilon=0.3, seed=run, audit=False)
+            for _ in range(20):
+                if study.done:
+                    break
+                trials, shift = study.ask(int(rng.integers(4, 17))), size * rng.standard_normal()
+                study.tell_many(
+                    (trial, means[trial.arm] + shift + rng.standard_normal()) for trial in trials
+                )
+            found = [each for each in study.health() if each.name == "shift"]
+            tested += len(found)
+            fired += any(each.level == "warning" for each in found)
+        print(f"shifts of {size:g} σ: a plate or day effect in {fired} of {tested} studies")
+
+
+if __name__ == "__main__":
+    what, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
+    {"price": price, "attack": attack, "health": health}[what](
+        count or {"price": 30, "attack": 200, "health": 400}[what]
+    )

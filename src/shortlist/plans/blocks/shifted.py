@@ -1,0 +1,393 @@
+"""Blocks that share a shift: plates, days, operators.
+
+A result of arm a in block k is μ_a + s_k + noise. Nothing is assumed of the shifts s_k, which may
+even be chosen against us as long as they are fixed before the results of their block. Results tell of
+differences within their block only: least squares with a free level for every block. Its coefficients
+add up to 0 within each block, so that the shifts drop out whatever they are. They depend on which
+arms share which blocks, which is fixed before the plan's results, so that the variance σ²v_s of a
+difference is known before. All else is as in ``guess_and_verify``: the same test, the same proof.
+
+Two arms that share no block in a plan are compared through others. Where nothing connects them the
+plan says nothing of their difference.
+
+**Which arms share a block.** A plan has weights, as it would have without blocks, and is a whole number
+of blocks long, by the largest of the last plan. The j-th of the n pulls of an arm takes its turn at
+(j + u)/n of the plan, u a random number of the arm: every block is a sample of the plan, as even as it
+can be, and in random order. The more alike the blocks are, the less is lost: of n results in a block
+about one. With features some wells are for the arms evaluated least often: a design for linear means
+evaluates few arms, and could not show that the means are not linear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.blocks import NO_BLOCKS, Shift
+from shortlist.designs.pairs import spreads
+from shortlist.errors import InvalidSetting
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.difference_bounds import SMALLEST_SHARE
+from shortlist.plans.evidence import ByEstimates, Evidence, OpenPairs, Verifier
+from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
+from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
+from shortlist.plans.phased import QUARTER, SHORTEST
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem
+
+UNKNOWN = 1e-10  # of the largest eigenvalue: directions below it are taken for unknown
+# With features, of the first plan and of later ones: for arms evaluated least often, to see whether
+# their means are linear.
+FIRST_PROBES, PROBES = 20, 0.1
+APART = 1e-6  # along an unknown direction: arms further apart are not compared
+
+
+@dataclass(frozen=True, eq=False)
+class BlockEquations:
+    """What results say once the level of every block is free: the normal equations of the means.
+
+    Those of several plans add up.
+
+    Attributes
+    ----------
+    pulls : array of int, K
+        How many results there are of each arm.
+    matrix : array, K × K
+        The Laplacian of the graph in which arms of a block are joined.
+    sums : array, K
+        Sums of what results differ from the average of their block.
+    total : float
+        The sum of all results, shifts and all.
+
+    Examples
+    --------
+    >>> two = PlanResults.of(3, np.array([0, 1]), np.array([5.0, 7.0]), np.array([4, 4]))
+    >>> BlockEquations.of(two, np.ones(3)).sums.tolist()
+    [-1.0, 1.0, 0.0]
+    """
+
+    pulls: Integers
+    matrix: Reals
+    sums: Reals
+    total: float
+
+    @classmethod
+    def of(cls, results: PlanResults, noise: Reals) -> BlockEquations:
+        """The results of a plan, where those of arm a have the variance ``noise[a]``."""
+        arms, blocks, values = results.singles
+        _, blocks = np.unique(blocks, return_inverse=True)
+        weights = 1.0 / noise[arms]
+        table = np.zeros((int(blocks.max(initial=-1)) + 1, len(noise)))
+        np.add.at(table, (blocks, arms), weights)
+        totals = table.sum(axis=1)
+        levels = np.bincount(blocks, weights * values, len(totals)) / totals
+        matrix = np.diag(table.sum(axis=0)) - table.T @ (table / totals[:, None])
+        sums = np.zeros(len(noise))
+        np.add.at(sums, arms, weights * (values - levels[blocks]))
+        return cls(results.pulls, matrix, sums, float(values.sum()))
+
+    def __add__(self, other: BlockEquations) -> BlockEquations:
+        return BlockEquations(
+            self.pulls + other.pulls,
+            self.matrix + other.matrix,
+            self.sums + other.sums,
+            self.total + other.total,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class ShiftedFit(Fit):
+    """Means up to a constant, by differences within blocks.
+
+    Attributes
+    ----------
+    means : array, K
+        Estimates of the means, from which the average of all arms is subtracted.
+    white : array, rank × K
+        The inner products of its columns are the covariances, in units of σ².
+    unknown : array, K × any
+        Where two arms differ in it, nothing is known of their difference.
+    """
+
+    means: Reals
+    white: Reals
+    unknown: Reals
+
+    @property
+    def compares_all(self) -> bool:
+        """Whether something is known of the difference of any two arms."""
+        return bool(self._alike(self.unknown[:1]).all())
+
+    def _alike(self, rows: Reals) -> Reals:
+        apart = np.abs(rows[:, None, :] - self.unknown[None, :, :])
+        return np.asarray((apart < APART).all(axis=2))
+
+    def variances(self, rows: Integers) -> Reals:
+        """Of the differences within blocks; infinite where nothing connects two arms."""
+        known = self._alike(self.unknown[rows])
+        return np.where(known, spreads(self.white, SMALLEST_SHARE, rows), np.inf)
+
+    @property
+    def own_variances(self) -> Reals:
+        """Of an arm less the average of all arms; infinite where some arm is not connected."""
+        if not self.compares_all:
+            return np.full(len(self.means), np.inf)
+        centred = self.white - self.white.mean(axis=1, keepdims=True)
+        return np.asarray(np.einsum("ka,ka->a", centred, centred))
+
+    def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
+        """Errors of the differences."""
+        return rng.standard_normal((count, len(self.white))) @ self.white[:, arms]
+
+
+class ShiftedMeans(Means):
+    """Means up to a constant, with features or without, where blocks are shifted.
+
+    Plans are designed as if all results were in one block: ``in_random_order`` makes blocks that are
+    nearly alike.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        Its features are used where they restrict the differences of means.
+    """
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        features, arms = problem.features, len(problem.features)
+        self.noise, self._basis = problem.noise_of_arms, centred_basis(features)
+        self.is_linear = self._basis.shape[1] < arms - 1
+        level = np.full((arms, 1), arms**-0.5)
+        beside = problem._replace(features=np.hstack([self._basis, level]))
+        self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
+        self.shortest, self.costs = self._plans.shortest, self._plans.costs
+
+    def first(self) -> tuple[Integers, Reals]:
+        """The first plan, and its weights."""
+        return self._plans.first()
+
+    def before_fit(self, results: PlanResults) -> Integers:
+        """The plan that is needed before these results say anything of every mean; zeros if none."""
+        return self._plans.before_fit(results)
+
+    def design(
+        self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
+    ) -> tuple[Reals, float]:
+        """Weights for some pairs, and how many pulls give each what it needs."""
+        return self._plans.design(b, c, needs, urgency, start)
+
+    def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
+        """About ``length`` pulls by these weights."""
+        return self._plans.plan(weights, length, rng)
+
+    def summary(self, results: PlanResults) -> BlockEquations:
+        """The normal equations."""
+        return BlockEquations.of(results, self.noise)
+
+    def fit(self, results: BlockEquations) -> ShiftedFit:
+        """Least squares with a free level of every block."""
+        from scipy.sparse.csgraph import connected_components  # loads late
+
+        matrix, sums, basis = results.matrix, results.sums, self._basis
+        if self.is_linear:
+            white, means, unknown = solved(basis.T @ matrix @ basis, basis.T @ sums)
+            return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown)
+        _, labels = connected_components(matrix != 0.0, directed=False)
+        white, means, _ = solved(matrix, sums)
+        return ShiftedFit(means - means.mean(), white, labels[:, None].astype(np.float64))
+
+
+def solved(matrix: Reals, sums: Reals) -> tuple[Reals, Reals, Reals]:
+    """W with WᵀW the pseudo-inverse of a matrix, WᵀW times the sums, and the directions unknown.
+
+    Examples
+    --------
+    >>> white, means, unknown = solved(np.diag([4.0, 0.0]), np.array([2.0, 0.0]))
+    >>> means.tolist(), np.abs(unknown).tolist()
+    ([0.5, 0.0], [[0.0], [1.0]])
+    """
+    values, vectors = np.linalg.eigh(matrix)
+    known = values > UNKNOWN * max(float(values[-1]), 1e-300)
+    white = (vectors[:, known] / np.sqrt(values[known])).T
+    return white, white.T @ (white @ sums), vectors[:, ~known]
+
+
+def centred_basis(features: Reals) -> Reals:
+    """An orthonormal basis, K × rank, of the features less their averages.
+
+    Examples
+    --------
+    >>> centred_basis(np.array([[1.0, 0.0], [1.0, 2.0], [1.0, 5.0]])).round(3).tolist()
+    [[-0.656], [-0.094], [0.749]]
+    """
+    centred = features - features.mean(axis=0)
+    vectors, sizes, _ = np.linalg.svd(centred, full_matrices=False)
+    kept = sizes > 1e-10 * max(float(sizes[0]), 1e-300)
+    basis = vectors[:, kept]
+    signs = np.sign(basis[np.abs(basis).argmax(axis=0), np.arange(basis.shape[1])])
+    return np.ascontiguousarray(basis * signs)
+
+
+class Shifted(GuessAndVerify):
+    """Guess-and-verify by differences within blocks that share a shift."""
+
+    counts_all = True
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        if problem.stated is not None and problem.stated.needs_replicates:
+            raise InvalidSetting(
+                f"sigma={problem.stated.word!r} takes replicates for alike but for noise, and those of "
+                "different blocks are shifted: with blocks='shift' give a number for sigma, the "
+                "standard deviation of results of one arm within a block."
+            )
+        super().__init__(problem)
+        self.keeps_values, self.goes_on = True, False
+        if self._shifted.is_linear:
+            self.plan = self.plan + self._probes(FIRST_PROBES)
+        self._size = 1  # results of the largest block of the last plan
+        self._order = in_random_order(self.plan, 1, 0, 0)
+
+    def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
+        """By differences within blocks."""
+        self._shifted = ShiftedMeans(problem)
+        return ByEstimates(problem, self._shifted, ArmEvidence.none(len(problem.features)))
+
+    def arrange(self, seed: int) -> None:
+        """Put the first plan into an order that depends on the seed."""
+        if self._whole is None:
+            self._order = in_random_order(self.plan, 1, seed, 0)
+
+    def next_arm(self, missing: Integers) -> int:
+        """The arm whose pull comes next in the order of the plan."""
+        arms, earlier = self._order
+        made = self.plan - missing
+        wanted = (earlier >= made[arms]) & (missing[arms] > 0)
+        return int(arms[np.argmax(wanted)])
+
+    def decide(self, results: PlanResults, seed: int) -> None:
+        """Weigh the new results, and make the next plan."""
+        twin = self.copy()  # so that an exception on the way leaves all as it was
+        twin._size = max(np.unique(results.singles[1], return_counts=True)[1].tolist())
+        super(Shifted, twin).decide(results, seed)
+        made = int(twin._results.pulls.sum())
+        twin._order = in_random_order(twin.plan, twin._size, seed, made)
+        self.__dict__.update(twin.__dict__)
+
+    def plan_for(
+        self,
+        means: Means,
+        pairs: OpenPairs,
+        lacking: Reals,
+        evidence: Evidence | None,
+        guess: Fit,
+        made: float,
+        rng: np.random.Generator,
+    ) -> tuple[Integers, Reals]:
+        """A plan of whole blocks that gives the pairs some of what they lack, and its weights.
+
+        Every arm once more until blocks connect all.
+        """
+        if not guess.compares_all:
+            return means.first()
+        needs = np.maximum(lacking, SHORTEST / pairs.variances)
+        urgency = needs * pairs.variances
+        weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
+        length = max(means.shortest * made, min(made, QUARTER * total))
+        length = self._size * max(1, round(length / self._size))
+        probes = self._probes(int(PROBES * length) if self._shifted.is_linear else 0)
+        plan = means.plan(weights, length - int(probes.sum()), rng) + probes
+        return filled(plan, weights, self._size), weights
+
+    def _probes(self, count: int) -> Integers:
+        """One pull of each of the arms evaluated least often."""
+        arms = len(self.plan)
+        pulls = self._results.pulls + (self.plan if self._whole is None else 0)
+        anyhow = np.random.default_rng(arms).permutation(arms)
+        probes = np.zeros(arms, np.int64)
+        probes[anyhow[np.argsort(pulls[anyhow], kind="stable")][:count]] = 1
+        return probes
+
+    # What a study shows
+
+    @property
+    def _level(self) -> float:
+        """The mean of all arms on the average of all blocks so far."""
+        assert self._whole is not None
+        total = self._results
+        return (total.total - float(total.pulls @ self._whole.means)) / max(total.pulls.sum(), 1)
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """As if every arm were on the average of all blocks; variances of what sets arms apart."""
+        if self._whole is None:
+            return means, variances
+        return self._whole.means + self._level, self._whole.own_variances
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """Bounds on every arm less the average of all arms, at the level of ``estimates``."""
+        lower, upper = super().intervals()
+        level = 0.0 if self._whole is None else self._level
+        return lower + level, upper + level
+
+
+def filled(plan: Integers, weights: Reals, size: int) -> Integers:
+    """A plan with more pulls, by the weights, so that it is whole blocks.
+
+    Examples
+    --------
+    >>> filled(np.array([3, 1, 1]), np.array([0.6, 0.3, 0.1]), size=4).tolist()
+    [5, 2, 1]
+    """
+    total = -(-int(plan.sum()) // size) * size
+    wanted = weights * (total / weights.sum())
+    plan = plan.copy()
+    for _ in range(total - int(plan.sum())):
+        plan[int(np.argmax(wanted - plan))] += 1
+    return plan
+
+
+def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[Integers, Integers]:
+    """The arms of a plan in turn, and for each pull how many earlier ones are of the same arm.
+
+    Every part of ``size`` pulls is a sample of the plan, as even as it can be, in random order.
+
+    Examples
+    --------
+    >>> arms, earlier = in_random_order(np.array([6, 2, 0, 4]), 6, seed=0, made=12)
+    >>> len(arms), int(earlier.max()), bool((np.bincount(arms[:6]) <= [4, 2, 0, 3]).all())
+    (12, 5, True)
+    """
+    rng = np.random.default_rng([seed, made, 1])
+    arms = np.repeat(np.arange(len(plan)), plan)
+    earlier = np.arange(len(arms)) - np.repeat(np.cumsum(plan) - plan, plan)
+    places = (earlier + rng.random(len(plan))[arms]) / plan[arms]
+    part = np.empty(len(arms), np.int64)
+    part[np.argsort(places, kind="stable")] = np.arange(len(arms)) // size
+    shuffled = arms[np.lexsort((rng.random(len(arms)), part))]
+    order = np.argsort(shuffled, kind="stable")
+    counted = np.empty(len(arms), np.int64)
+    counted[order] = earlier
+    return shuffled, counted
+
+
+ON_BLOCKS = replace(
+    NAMED_SETS,
+    coverage="Shifts leave differences only: means and bounds are placed at the level of the average "
+    "block. If what the guarantee assumes is true, how far each arm is above or below the average of "
+    "all arms lies within its bounds, at all times at once, with probability at least {level}, for "
+    "each arm by itself and not for all arms together.",
+)
+ALGORITHMS = {
+    "Guess-and-verify (plates)": Planned(
+        strategy=Shifted,
+        threshold=ON_BLOCKS,
+        name="Guess-and-verify (plates)",
+        works=("karnin",),
+        adapted=True,
+        summary="Karnin 2016, adapted to any m and to blocks that share a shift: differences within them",
+        interval=INTERVAL,
+        uses_noise=True,
+        takes=(NO_BLOCKS.word, Shift.word),
+    ),
+}

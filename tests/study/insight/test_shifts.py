@@ -1,0 +1,105 @@
+"""Whether results that came together share a shift: found where they do, and hardly ever elsewhere."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from shortlist import Study
+from shortlist.study.insight.shifts import Shifts, together
+
+NAMES = [f"c{k}" for k in range(8)]
+MEANS = np.linspace(0.0, 1.0, 8)
+
+
+def on_plates(size: float, *, one_by_one: bool = False, sigma: float = 0.2) -> Study:
+    rng = np.random.default_rng(4)
+    study = Study(arms=NAMES, m=2, sigma=sigma, seed=1)
+    for _ in range(6):
+        shift = size * rng.standard_normal()
+        if study.done:
+            study.reopen()
+        trials = study.ask(12)
+        told = [(t, MEANS[t.arm] + shift + 0.2 * rng.standard_normal()) for t in trials]
+        if one_by_one:
+            for trial, value in told:
+                study.tell(trial, value)
+        else:
+            study.tell_many(told)
+    return study
+
+
+def findings(study: Study) -> dict[str, object]:
+    return {finding.name: finding for finding in study.health()}
+
+
+@pytest.mark.parametrize("one_by_one", [False, True])
+def test_a_plate_effect_is_found_and_sigma_is_not_blamed(one_by_one):
+    found = findings(on_plates(0.5, one_by_one=one_by_one))
+    assert found["shift"].level == "warning"
+    assert "plate or day effect" in found["shift"].words
+    assert ("asked for" if one_by_one else "told") in found["shift"].words
+    assert found["shift"].badge == "plate or day effect"
+    assert found["noise"].level == "note"
+    assert "need not be larger" in found["noise"].meaning
+
+
+def test_both_are_named_where_the_noise_within_plates_is_too_large_as_well():
+    found = findings(on_plates(0.5, sigma=0.1))
+    assert found["shift"].level == "warning"
+    assert found["noise"].level == "warning"
+    assert "both are wrong" in found["noise"].meaning
+
+
+def test_nothing_is_found_without_shifts_and_nothing_is_tested_one_by_one():
+    assert findings(on_plates(0.0))["shift"].level == "fine"
+    study = Study(arms=NAMES, m=2, sigma=0.2, seed=1)
+    for _ in range(40):
+        trial = study.ask()
+        study.tell(trial, MEANS[trial.arm])
+    assert together(study) is None
+    assert "shift" not in findings(study)
+
+
+def test_the_guarantee_is_in_doubt_and_the_remedy_works_as_written():
+    study = on_plates(0.5)
+    assert "study.continued(blocks='shift')" in findings(study)["shift"].meaning
+    after = study.continued(blocks="shift")
+    assert after.evaluations == study.evaluations
+    assert "shift" not in findings(after)
+    assert findings(after)["noise"].level in ("fine", "note")
+    rng = np.random.default_rng(5)
+    while not after.done:
+        shift = rng.standard_normal()
+        after.tell_many(
+            (t, MEANS[t.arm] + shift + 0.2 * rng.standard_normal()) for t in after.ask(24)
+        )
+    assert set(after.shortlist.names) == {"c6", "c7"}
+    assert after.shortlist.guarantee.status == "proven"
+
+
+@pytest.mark.parametrize("kind", ["normal", "coins", "skewed"])
+def test_the_level_is_as_stated(kind):
+    """Below 0.01 in about one of 100; more than 22 of 1,000 are improbable (p < 0.001)."""
+    rng, below = np.random.default_rng(6), 0
+    for _ in range(1000):
+        arms, groups = rng.integers(0, 10, 96), np.repeat(np.arange(8), 12)
+        chance = np.linspace(0.1, 0.9, 10)[arms]
+        values = {
+            "normal": rng.standard_normal(96),
+            "coins": (rng.random(96) < chance).astype(float),
+            "skewed": rng.standard_exponential(96),
+        }[kind]
+        found = Shifts.of(arms, groups, values, np.ones(10))
+        assert found is not None
+        below += found.p < 0.01
+    assert below <= 22
+
+
+def test_results_without_noise_and_groups_that_share_no_arm():
+    arms, groups = np.tile(np.arange(4), 3), np.repeat(np.arange(3), 4)
+    exact = Shifts.of(arms, groups, arms + 5.0 * groups, np.ones(4))
+    assert exact is not None
+    assert exact.is_found
+    assert Shifts.of(arms, groups, arms * 1.0, np.ones(4)).p > 0.1
+    assert Shifts.of(np.arange(12), groups, np.arange(12.0), np.ones(12)) is None

@@ -1,0 +1,194 @@
+"""A study whose requests are plates: each with a shift, told in any way, killed, stored, gone on with."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from shortlist import Study
+from shortlist.errors import InvalidSetting
+from shortlist.study.plate import match, read_plate, write_plate
+from stored import assert_same, later
+
+MEANS = np.linspace(0.0, 3.0, 10)
+SIGMA = 0.4
+NAMES = [f"c{k}" for k in range(10)]
+FEATURES = np.column_stack([np.ones(10), MEANS, MEANS**2])
+
+
+def begin(storage: str | Path | None = None, **given: object) -> Study:
+    given = {"arms": NAMES, "m": 2, "sigma": SIGMA, "seed": 3, "blocks": "shift", **given}
+    return Study(storage=storage, **given)  # type: ignore[arg-type]
+
+
+def value(trial) -> float:
+    """A result: the arm's mean, the shift of its plate, and noise by its own seed."""
+    shift = 50.0 * np.random.default_rng(trial.block_index).normal()
+    return float(MEANS[trial.arm] + shift + SIGMA * np.random.default_rng(trial.seed).normal())
+
+
+def measured(study: Study, plates: int, wells: int = 12) -> Study:
+    for _ in range(plates):
+        if study.done:
+            break
+        study.tell_many((trial, value(trial)) for trial in study.ask(wells))
+    return study
+
+
+def test_every_request_is_a_block_and_shifts_do_not_matter():
+    study = measured(begin(), 60)
+    assert study.done
+    assert set(study.shortlist.names) == {"c8", "c9"}
+    for block, first in enumerate(range(0, len(study.trials), 12)):
+        plate = study.trials[first : first + 12]
+        assert {trial.block for trial in plate} == {block}
+        assert len({trial.seed for trial in plate}) == 12
+    assert study.shortlist.guarantee.status == "proven"
+    assert "shifts are shared by all results of a block" in study.shortlist.guarantee.text
+    assert all(finding.level != "warning" for finding in study.health())
+    assert study.trials_dataframe()["block"].tolist() == [trial.block for trial in study.trials]
+
+
+def test_means_are_at_the_level_of_the_average_block():
+    study = measured(begin(), 60)
+    levels = [value(trial) - MEANS[trial.arm] for trial in study.taken]
+    table = study.table().sort_values("name")
+    assert (np.abs(table["mean"] - MEANS - np.mean(levels)) < 1.0).all()
+    relative = MEANS - MEANS.mean()
+    level = float(table["mean"].mean())
+    assert (table["lower"] < relative + level).all()
+    assert (table["upper"] > relative + level).all()
+
+
+def test_a_single_trial_says_nothing():
+    with pytest.raises(InvalidSetting, match=r"study\.ask\(24\)"):
+        begin().ask()
+    with pytest.raises(InvalidSetting, match="batch=24"):
+        begin().run(value, progress=False)
+
+
+def test_the_first_plate_is_in_random_order_by_the_seed():
+    orders = {tuple(trial.arm for trial in begin(seed=seed).ask(10)) for seed in range(5)}
+    assert len(orders) == 5
+    assert tuple(range(10)) not in orders
+    assert all(sorted(order) == list(range(10)) for order in orders)
+
+
+def test_told_by_the_well_by_the_plate_or_from_a_file_it_is_the_same(tmp_path):
+    whole, single, by_file = begin(), begin(), begin()
+    for _ in range(4):
+        whole.tell_many((trial, value(trial)) for trial in whole.ask(12))
+        for trial in single.ask(12):
+            single.tell(trial, value(trial))
+        trials = by_file.ask(12)
+        lines = write_plate(by_file, trials).splitlines()
+        assert lines[0].split(",")[:4] == ["study", "trial", "arm", "block"]
+        filled = [lines[0]] + [
+            f"{line}{value(trial)!r}" for line, trial in zip(lines[1:], trials, strict=True)
+        ]
+        file = tmp_path / "plate.csv"
+        file.write_text("\n".join(filled))
+        by_file.tell_many(match(file, read_plate(file), by_file).results)
+    assert_same(whole, single)
+    assert_same(whole, by_file)
+
+
+def test_a_stored_study_goes_on_as_if_it_had_never_been_closed(tmp_path):
+    storage = tmp_path / "study.db"
+    begin(storage)
+    for _ in range(6):
+        measured(Study.load(storage), 1)
+    memory, again = measured(begin(), 6), Study.load(storage)
+    assert_same(memory, again)
+    assert [t.cell for t in memory.ask(12)] == [t.cell for t in again.ask(12)]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_process_killed_within_a_plate_loses_nothing(tmp_path):
+    storage = tmp_path / "study.db"
+    study = measured(begin(storage), 2)
+    for told in (5, 0, 11):
+        child = os.fork()
+        if child == 0:
+            own = Study.load(storage)
+            for trial in own.ask(12)[:told]:
+                own.tell(trial, value(trial))
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(child, 0)
+        study.refresh()
+        assert len(study.pending) == 12 - told
+        assert {trial.block for trial in study.pending} == {study.trials[-1].block}
+        study.tell_many((trial, value(trial)) for trial in study.pending)
+    assert_same(measured(begin(), 5), Study.load(storage))
+
+
+def test_failed_wells_are_asked_for_again_on_a_later_plate():
+    study = begin()
+    first = study.ask(10)
+    study.tell_many((trial, value(trial)) for trial in first[3:])
+    for trial in first[:3]:
+        study.fail(trial, "the well was empty")
+    second = study.ask(10)
+    assert {trial.arm for trial in first[:3]} <= {trial.arm for trial in second}
+    assert {trial.block for trial in second} == {1}
+
+
+def test_a_well_that_was_not_told_in_time_is_on_another_plate_then(monkeypatch):
+    study = begin(lease=3600.0)
+    first = study.ask(10)
+    study.tell_many((trial, value(trial)) for trial in first[2:])
+    later(monkeypatch, 7200.0)
+    second = study.ask(10)
+    assert [study.trials[trial.number].state for trial in first[:2]] == ["cancelled", "cancelled"]
+    assert len(second) == 10
+    assert {trial.block for trial in second} == {1}
+    assert {trial.arm for trial in first[:2]} <= {trial.arm for trial in second}
+
+
+def test_a_run_evaluates_whole_plates():
+    study = begin()
+    study.run(value, batch=12, progress=False, max_evaluations=60)
+    sizes = np.bincount([trial.block_index for trial in study.trials])
+    assert sizes.tolist() == [12] * 5
+
+
+def test_features_are_used_within_blocks_and_their_fit_is_tested():
+    given = {"arms": None, "features": FEATURES}
+    study = measured(begin(**given), 60)
+    assert study.done
+    assert study.shortlist.table["name"].tolist() == ["9", "8"]
+    fit = {finding.name: finding for finding in study.health()}
+    assert fit["fit"].level == "fine"
+    assert "linear in the features" in study.shortlist.guarantee.text
+    bent = begin(arms=None, features=FEATURES[:, :2] + [[0, 5.0 * (k == 4)] for k in range(10)])
+    found = {finding.name: finding for finding in measured(bent, 20).health()}
+    assert found["fit"].level == "warning"
+    free = bent.continued(features=None)
+    assert free.problem.blocks.shifts
+    assert [t.block for t in free.taken] == [t.block for t in bent.taken]
+
+
+def test_smallest_means_and_bounded_results():
+    study = begin(direction="minimize")
+    assert set(measured(study, 60).shortlist.names) == {"c0", "c1"}
+    bounded = begin(sigma="bounded", reward_range=(-1000.0, 1000.0))
+    assert bounded.bound.proven
+    with pytest.raises(InvalidSetting, match="within a block"):
+        begin(sigma="estimate")
+
+
+def test_results_that_came_together_become_blocks_of_a_continuation():
+    study = begin(blocks=None)
+    for plate in range(4):
+        shift = 10.0 * plate
+        study.tell_many((t, MEANS[t.arm] + shift + 0.1 * (t.number % 3)) for t in study.ask(10))
+    on_plates = study.continued(blocks="shift")
+    blocks = [trial.block_index for trial in on_plates.taken]
+    assert blocks == [0] * 10 + [1] * 10 + [2] * 10 + [3] * 10
+    study.tell_unasked([(k, 60.0 + MEANS[k], None) for k in range(3)])
+    on_plates.carry_over(study)
+    assert [trial.block_index for trial in on_plates.taken][40:] == [4] * 3
