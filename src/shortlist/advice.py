@@ -40,8 +40,8 @@ COMMANDS = {
     rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
         "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
     ),
-    r"study\.continued\(algorithm='Guess-and-verify'\)": (
-        "`shortlist continue {study} --algorithm Guess-and-verify`"
+    r"study\.continued\(algorithm=(?P<algorithm>'[^']*')\)": (
+        "`shortlist continue {study} --algorithm {algorithm}`"
     ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
     r"study\.continued\(features=None, sigma='estimate'\)": (

@@ -284,7 +284,7 @@ class DrugScreen:
         self,
         m: int,
         *,
-        sigma: float = SIGMA,
+        sigma: float | str = SIGMA,
         classical: bool = False,
         algorithm: str | None = None,
         **settings: Any,
@@ -295,9 +295,10 @@ class DrugScreen:
         ----------
         m : int
             How many drugs to find.
-        sigma : float
+        sigma : float or "bounded"
             The noise. Rewards lie in [0, 1], so 0.5 is proven whatever their distribution; less
-            needs a reason.
+            needs a reason. ``"bounded"``, with ``reward_range=(0, 1)`` and ``algorithm="auto"``, adapts to
+            how little they vary.
         classical : bool
             Whether to leave the features out: nothing is then assumed of the means.
         algorithm : str, optional

@@ -637,11 +637,14 @@ class Log:
                 f"{name!r} cannot be retired because of results before the first plan is complete: "
                 f"nothing was changed. Tell the results of the first plan. {unless}"
             )
+        # With features and results in a range the first of the two cannot either.
+        ways = ("Guess-and-verify", "Guess-and-verify (own results)")
+        other = ways[bound.name == ways[0]]
         raise InvalidInput(
             f"{bound.name} cannot go on where an arm is retired because of results: the choice of "
             f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
-            "Otherwise go on with Guess-and-verify, and retire it there: "
-            "study.continued(algorithm='Guess-and-verify')."
+            "Otherwise go on with an algorithm that can, and retire it there: "
+            f"study.continued(algorithm={other!r})."
         )
 
     def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:
