@@ -304,13 +304,15 @@ class DrugScreen:
         algorithm : str, optional
             By default m-LinGapE, and LUCB without features.
         **settings
-            Settings of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``.
+            Settings of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``. The model is that of
+            the paper, without an intercept, unless ``intercept=True`` is among them.
         """
         from shortlist.study.study import Study
 
         arms: dict[str, Any] = {"arms": self.drugs} if classical else {"features": self.features.T}
         chosen = algorithm or ("LUCB" if classical else "m-LinGapE")
-        return Study(m=m, sigma=sigma, algorithm=chosen, seed=self.seed, **arms, **settings)
+        settings = {"intercept": False, **arms, **settings}
+        return Study(m=m, sigma=sigma, algorithm=chosen, seed=self.seed, **settings)
 
     def baseline(self) -> pd.Series[float]:
         """The score of L1000 CDS² (Algorithm 3): drug → 1 − cosine(signature, disease).
