@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,14 @@ class Case(NamedTuple):
     noise: str
     sigma: float
     epsilon: float = 0.0
+    bets: bool = False  # whether the results are only said to lie in [0, 1]
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What algorithms are told about the noise."""
+        if self.bets:
+            return {"sigma": "bounded", "reward_range": (0.0, 1.0)}
+        return {"sigma": self.sigma}
 
     def draw(self, arm: int, rng: np.random.Generator) -> float:
         """One result."""
@@ -68,6 +76,8 @@ def cases() -> list[Case]:
         Case("one above equals", near, 1, own, "normal", 0.5),
         Case("two steps, ε", steps, 2, own, "normal", 0.5, 0.03),
         Case("coins", 0.5 + near, 1, own, "coins", 0.5),
+        Case("coins, bets", 0.5 + near, 1, own, "coins", 0.5, bets=True),
+        Case("rare, bets", 0.05 + near, 1, own, "coins", 0.5, bets=True),
         Case("skewed", near, 1, own, "skewed", 0.5),
         Case("features", line @ [0.0, 0.02, -0.05], 2, line, "normal", 0.5),
     ]
@@ -91,7 +101,7 @@ def followed(
     name: str, case: Case, delta: float, seed: int, most: int
 ) -> Iterator[tuple[np.ndarray, Certified]]:
     """The m arms and what is certain of them, after each decision of one study."""
-    problem = Problem.of(case.features, case.m, sigma=case.sigma, delta=delta, epsilon=case.epsilon)
+    problem = Problem.of(case.features, case.m, delta=delta, epsilon=case.epsilon, **case.told)
     bound = find_algorithm(ALGORITHMS[name] or name).bind(problem)
     rng = np.random.default_rng([seed, 7])
     model, stops = Model(bound, seed), list[int]()
@@ -161,12 +171,17 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=400, help="evaluations of a run")
     parser.add_argument("--algorithms", nargs="*", default=list(ALGORITHMS))
     parser.add_argument("--deltas", nargs="*", type=float, default=[0.05, 0.3, 0.8])
+    parser.add_argument("--cases", nargs="*", default=[], help="all by default")
     given = parser.parse_args()
     print(f"{'algorithm':32}{'case':20}{'δ':>5}" + "".join(f"{kind:>10}" for kind in KINDS))
     above = 0
     for name in given.algorithms:
         for case in cases():
-            if name.startswith("KL") and case.noise != "coins":
+            if name.startswith("KL") and (case.noise != "coins" or case.bets):
+                continue
+            if case.bets and not name.startswith("Gu"):  # bets are guess-and-verify's
+                continue
+            if given.cases and case.name not in given.cases:
                 continue
             for delta in given.deltas:
                 counts = attack(name, case, delta, given.runs, given.most)

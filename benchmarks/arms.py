@@ -3,7 +3,7 @@
 ``python benchmarks/arms.py`` prints a table. He knows the true means and sees every result; the study
 is Guess-and-verify, near ties, with normal noise or coins of random sign.
 
-``retired``: half of the arms are good. After every plan he retires the guess if it is good, and else the
+``retired``: all arms but one are good. After every plan he retires the guess if it is good, and else the
 good arm that speaks most against it, as long as another good one is left: because of results.
 ``claimed`` is the same, but he says that it was whatever the results, which the guarantee assumes and
 which is not so. ``blindly``: arms are retired at random, whatever the results. ``added``: whenever the
@@ -26,7 +26,7 @@ from shortlist.problem import Problem
 from shortlist.simulation.results import clopper_pearson
 
 SIGMA, GAP, MOST = 0.5, 0.05, 20_000  # noise; between good arms and others; results
-ACTS = 2  # how often arms are retired or added
+ACTS = 4  # how often arms are retired or added
 DELTAS = (0.05, 0.3, 0.8)
 
 
@@ -100,7 +100,7 @@ KINDS: dict[str, Callable[[World], Change | None]] = {
 def is_wrong(kind: str, delta: float, seed: int, *, arms: int = 6, coins: bool = False) -> bool:
     """Whether one study ends with a wrong list."""
     rng = np.random.default_rng([seed, arms, coins, *kind.encode()])
-    means, m = np.repeat([0.0, GAP], arms // 2), 1
+    means, m = np.append(0.0, np.full(arms - 1, GAP)), 1
     given = {"m": m, "sigma": SIGMA, "delta": delta}
     problem = Problem.of(arms=list(map(str, range(arms))), **given)  # type: ignore[arg-type]
     algorithm = ALGORITHMS["Guess-and-verify (own results)"]

@@ -138,7 +138,7 @@ def attack(runs: int) -> None:
         "coins at .5": coins("", [0.5, 0.5 - 1e-9, 0.3], 1),
         "coins at .1": coins("", [0.1, 0.1 - 1e-9, 0.04], 1),
         "coins at .95": coins("", [0.95, 0.95 - 1e-9, 0.9], 1),
-        "skewed up": two_values("", [0.1, 0.1 - 1e-9, 0.05], 0.8, 0.02),
+        "skewed up": two_values("", [0.1, 0.1 - 1e-9, 0.05], 0.8, 0.05),
         "skewed down": two_values("", [0.8, 0.8 - 1e-9, 0.7], 1.02, 0.1),
     }
     features = np.array([[1.0, 0.0], [0.0, 1.0], [0.5, 0.5], [0.3, 0.6]])

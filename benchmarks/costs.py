@@ -41,9 +41,15 @@ def cases(seed: int) -> dict[str, tuple[Any, dict[str, Any], dict[str, Any]]]:
         ),
         "30 arms, 5 features": ("auto", {"features": table, **lines}, slack),
         "the features as a guide": (Guided(), {"features": table[:, :2], **bent}, slack),
-        "20 coins": (
+        "10 coins": (
             find_algorithm("Guess-and-verify (own results)"),
-            {"features": own, "means": spaced, "m": 4, "sigma": 0.5, "noise": "bernoulli"},
+            {
+                "features": np.eye(10),
+                "means": spaced[::2],
+                "m": 3,
+                "sigma": 0.5,
+                "noise": "bernoulli",
+            },
             {**slack, "sigma": "bounded", "reward_range": (0.0, 1.0)},
         ),
     }

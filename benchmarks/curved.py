@@ -195,7 +195,7 @@ def linear_truths() -> dict[str, Truth]:
 
 def is_wrong(truth: Truth, answer: shortlist.Shortlist, epsilon: float) -> bool:
     """Whether a final answer has an arm that is not among the best, up to ε."""
-    listed = [int(arm) for arm in answer.names]
+    listed = answer.arms
     cut = np.sort(truth.means)[-truth.m] - epsilon - 1e-12
     return answer.final and bool((truth.means[listed] < cut).any())
 

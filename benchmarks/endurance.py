@@ -58,7 +58,7 @@ def work(storage: str, address: str, number: int, seconds: float, ready: Any, no
             times.append((f"ask, {kind}", moments[0] - begun, moments[1] - moments[0]))
             times.append((f"tell, {kind}", moments[1] - begun, moments[2] - moments[1]))
             if turn == 1:
-                ready.wait()
+                ready.wait(300)
                 begun = time.monotonic()
                 until = begun + seconds
     Path(noted).write_text(json.dumps(times))
@@ -98,6 +98,8 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=600.0)
     seconds = options.parse_args().seconds
     fork = multiprocessing.get_context("fork")
+    warm = shortlist.Study(X, m=5, sigma=SIGMA, seed=0)  # everything is compiled
+    warm.run(lambda trial: 0.0, max_evaluations=400, progress=False)
     with tempfile.TemporaryDirectory() as folder:
         storage = f"{folder}/study.db"
         shortlist.Study(X, m=5, sigma=SIGMA, seed=0, storage=storage).close()
@@ -116,7 +118,7 @@ def main() -> None:
             ]
             for worker in workers:
                 worker.start()
-            ready.wait()
+            ready.wait(300)
             until = time.monotonic() + seconds
             pages = [
                 threading.Thread(target=follow, args=(address, until)) for _ in range(FOLLOWERS)

@@ -67,7 +67,7 @@ ROOMS = (
         "repurposing",
         "report",
     ),
-    *("serve", "cli", "testing", "__main__"),
+    *("optuna", "sklearn", "serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)
 KINDS = ("code", "docstring", "comment", "blank")

@@ -167,7 +167,7 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
             max_evaluations=MOST,
             progress=False,
         )
-    listed = [int(arm) for arm in answer.names]
+    listed = answer.arms
     verdict = study.audit.verdict
     single, spread = (np.nan, np.nan) if verdict is None else verdict.detectable
     return {

@@ -22,7 +22,7 @@ def main() -> None:
     print(f"shortlist {shortlist.__version__}")
     print(study.shortlist)
     best = set(np.argsort(-truth)[:3].tolist())
-    print("right" if {int(name) for name in study.shortlist.names} == best else "wrong")
+    print("right" if set(study.shortlist.names) == best else "wrong")
 
 
 if __name__ == "__main__":

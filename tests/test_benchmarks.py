@@ -19,7 +19,7 @@ from shortlist.numerics.jit import compile_at_once
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
 # CPU seconds of a command: 1 where nothing is said, and never cut short where it serves.
-SECONDS = {"scale.py": 2, "serve.py": 60}
+SECONDS = {"endurance.py": 60, "million.py": 60, "scale.py": 2, "serve.py": 60}
 LOADING = 1  # what a process that it starts has in addition
 # What makes a command small: the last one given counts. Options go to all programs that have them.
 OPTIONS = ("--runs=2", "--count=1", "--problems=1", "--most=1000")

@@ -109,7 +109,7 @@ def test_the_means_of_a_budget_are_in_the_users_sign():
     settings = {"m": 1, "sigma": 0.3, "seed": 0, "budget": 24, "arms": NAMES}
     study = shortlist.Study(X, direction="minimize", **settings)
     found = study.run(lambda trial: MEANS[trial.arm], progress=False)
-    assert found.names == ("elm",)
+    assert found.names == ["elm"]
     assert found.table["mean"].iloc[0] == pytest.approx(0.3)
     assert "above the mean of rank 1" in found.guarantee.text
 
@@ -145,7 +145,7 @@ def test_sigma_may_be_estimated():
     found = study.run(
         lambda trial: MEANS[trial.arm] + 0.05 * noise.standard_normal(), progress=False
     )
-    assert found.names == ("elm",)
+    assert found.names == ["elm"]
 
 
 @pytest.mark.parametrize("wrong", ["min", "", None, 1])

@@ -12,7 +12,7 @@ import pytest
 
 import shortlist
 from memory import peak
-from shortlist.errors import InvalidFeatures, StudyMismatch
+from shortlist.errors import InvalidFeatures, InvalidInput, StudyMismatch
 from shortlist.problem import Problem
 from shortlist.simulation import instances
 
@@ -107,7 +107,7 @@ def test_a_frame_of_several_types() -> None:
     frame["i"] = frame["i"].astype("Int64")
     assert np.array_equal(Problem.of(frame, 1, sigma=1.0).features, x)
     frame.loc[2, "i"] = pd.NA
-    with pytest.raises(InvalidFeatures, match=r"^'i' of arm '2' is nan"):
+    with pytest.raises(InvalidFeatures, match=r"^'i' of arm 2 is nan"):
         Problem.of(frame, 1, sigma=1.0)
 
 
@@ -136,7 +136,7 @@ def test_a_file_gives_the_features_their_columns_and_the_names(ending: str, tmp_
     else:
         frame.to_csv(file, sep="\t" if ending == "tsv" else ",", index_label="name")
     for given in (file, str(file)):
-        problem = shortlist.Study(given, m=1, sigma=1.0).problem
+        problem = Problem.of(given, 1, sigma=1.0)
         assert problem.names == ("a", "b", "c")
         assert problem.columns == ("lr", "depth")
         assert np.array_equal(problem.features, frame.to_numpy())
@@ -149,7 +149,7 @@ def test_a_file_without_names_has_row_numbers_and_the_log_says_so(
     file.write_text("lr,depth\n1.25,3\n0.5,4\n0.75,9\n")
     caplog.set_level("INFO", logger="shortlist")
     problem = Problem.of(file, 1, sigma=1.0)
-    assert problem.names == ("0", "1", "2")
+    assert problem.names == (0, 1, 2)
     assert problem.features[:, 0].tolist() == [1.25, 0.5, 0.75]
     assert "has no column of names" in caplog.text
 
@@ -158,7 +158,7 @@ def test_errors_name_the_column() -> None:
     frame = pd.DataFrame({"lr": [0.1, np.inf], "depth": [1.0, 2.0]}, index=["a", "b"])
     with pytest.raises(InvalidFeatures, match=r"^'lr' of arm 'b' is inf"):
         Problem.of(frame, 1, sigma=1.0)
-    with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm '1' is inf"):
+    with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm 1 is inf"):
         Problem.of(frame.to_numpy(), 1, sigma=1.0)
     uneven = pd.DataFrame({"lr": [0.001, 0.002, 0.005], "depth": [300.0, 100.0, 100.0]})
     words = " ".join(finding.words for finding in shortlist.Study(uneven, sigma=1.0).health())
@@ -171,10 +171,100 @@ def test_a_changed_feature_is_named_by_its_column(tmp_path: Path) -> None:
     settings = {"m": 1, "sigma": 1.0, "seed": 0, "storage": tmp_path / "study.db"}
     shortlist.Study(frame, **settings)
     frame.loc[1, "lr"] = 0.3
-    with pytest.raises(StudyMismatch, match=r"'lr' of arm '1' was 0\.2, not 0\.3"):
+    with pytest.raises(StudyMismatch, match=r"'lr' of arm 1 was 0\.2, not 0\.3"):
         shortlist.Study(frame, **settings)
 
 
 def test_so_many_arms_without_features_are_refused_before_memory_runs_out() -> None:
     with pytest.raises(InvalidFeatures, match=r"at most 30,000 arms, got 100,000.*give features"):
         shortlist.Study(arms=[str(arm) for arm in range(100_000)], m=5, sigma=1.0)
+
+
+def test_an_intercept_is_added_where_the_features_cannot_express_one() -> None:
+    frame = pd.DataFrame({"lr": [0.1, 0.2, 0.4, 0.7]}, index=["a", "b", "c", "d"])
+    study = shortlist.Study(frame, sigma=1.0)
+    assert study.problem.columns == ("lr", "intercept")
+    assert study.problem.features[:, 1].tolist() == [1.0] * 4
+    assert study.problem.given.numbers[:, 0].tolist() == frame["lr"].tolist()
+    plain = shortlist.Study(frame, sigma=1.0, intercept=False)
+    assert plain.problem.columns == ("lr",)
+    for spanning in (frame.assign(one=3.0), pd.get_dummies(pd.Series(list("xxyy"))).astype(float)):
+        epsilon = 0.1  # some of these arms have the same features
+        given = shortlist.Study(spanning, sigma=1.0, epsilon=epsilon).problem
+        assert not given.intercept
+        assert given.dimension == spanning.shape[1]
+    assert (
+        not shortlist.instances.from_arrays(frame, theta=[1.0], m=1, sigma=1.0)
+        .problem(0.05, 0.0)
+        .intercept
+    )
+    with pytest.raises(shortlist.errors.InvalidSetting, match="intercept must be True or False"):
+        shortlist.Study(frame, sigma=1.0, intercept="yes")  # type: ignore[arg-type]
+
+
+def test_an_intercept_is_stored_and_can_be_changed_by_a_continuation(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"lr": [0.1, 0.2, 0.4, 0.7]}, index=["a", "b", "c", "d"])
+    settings = {"m": 1, "sigma": 0.1, "seed": 0, "storage": tmp_path / "study.db"}
+    plain = shortlist.Study(frame, intercept=False, **settings)
+    with pytest.raises(StudyMismatch, match="intercept = False"):
+        shortlist.Study(frame, **settings)
+    plain.tell(arm="c", value=0.5)
+    level = plain.continued(intercept=True)
+    assert level.problem.columns == ("lr", "intercept")
+    loaded = shortlist.Study.load(tmp_path / "study.db", level.name)
+    assert loaded.problem.intercept
+    assert loaded.problem.columns == ("lr", "intercept")
+    assert loaded.trials[0].features is not None
+    assert loaded.trials[0].features.to_dict() == {"lr": 0.4}
+
+
+def test_means_with_a_level_are_certified() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.uniform(size=(30, 3)), columns=["lr", "depth", "reg"])
+    truth = 0.8 + frame @ [0.1, -0.05, 0.0]
+    study = shortlist.Study(frame, m=3, sigma=0.02, epsilon=0.01, seed=0)
+    study.run(lambda trial: truth.iloc[trial.arm] + 0.02 * rng.normal(), progress=False)
+    assert study.shortlist.guarantee.status == "proven"
+    assert study.bound.relation.features_used == "3, and an intercept (rank 4)"
+
+
+def test_labels_stay_as_they_were_given(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1.0, 2.0, 4.0, 8.0]}, index=[7, 3, 9, 1])
+    place = tmp_path / "study.db"
+    study = shortlist.Study(frame, m=2, sigma=0.1, epsilon=0.05, seed=0, storage=place)
+    study.run(lambda trial: float(trial.features["x"]), progress=False)
+    for found in (study, shortlist.Study.load(place)):
+        assert sorted(found.shortlist.names) == [1, 9]
+        assert sorted(found.shortlist.arms) == [2, 3]
+        assert frame.loc[found.shortlist.names]["x"].tolist() == [8.0, 4.0]
+        assert frame.join(found.table())["in_shortlist"].tolist() == [False, False, True, True]
+    assert study.tell(arm=9, value=4.0).arm == 2  # a label, and no row
+    assert study.tell(arm="9", value=4.0).arm == 2  # as files have it
+    with pytest.raises(InvalidInput, match="such as 7 or 1, got 0"):
+        study.tell(arm=0, value=1.0)
+    assert shortlist.Study(np.eye(3)[:, :2], sigma=1.0).problem.names == (0, 1, 2)
+
+
+def test_other_labels_are_kept_as_text_and_it_is_said() -> None:
+    days = pd.date_range("2026-01-01", periods=3)
+    with pytest.warns(UserWarning, match="are kept as text: '2026-01-01 00:00:00'"):
+        study = shortlist.Study(arms=days, sigma=1.0)
+    assert study.problem.names[0] == "2026-01-01 00:00:00"
+    with pytest.raises(InvalidFeatures, match="1 is given to more than one arm"):
+        shortlist.Study(arms=["1", 1, 2], sigma=1.0)
+
+
+@pytest.mark.parametrize(
+    ("arms", "words"),
+    [
+        (pd.DataFrame({"lr": [1.0, 2.0]}), "got a DataFrame.*Study\\(table"),
+        ("abc", "got the text 'abc'"),
+        ({"a": 1.0, "b": 2.0}, "got a dict"),
+        ({"a", "b"}, "got a set"),
+        (12, r"write arms=range\(12\)"),
+        (np.eye(2), "A table of features goes first"),
+    ],
+)
+def test_arms_are_a_list_of_names(arms: object, words: str) -> None:
+    with pytest.raises(InvalidFeatures, match=words):
+        shortlist.Study(arms=arms, sigma=1.0)  # type: ignore[arg-type]

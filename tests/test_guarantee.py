@@ -12,13 +12,15 @@ import shortlist
 from report_pages import played
 from shortlist import guarantee
 from shortlist.blocks import NO_BLOCKS
-from shortlist.guarantee import Assumption, Claim, Condition, Guarantee
+from shortlist.guarantee import Answer, Assumption, Claim, Condition, Guarantee
 from shortlist.problem import Problem
 from shortlist.relation import Linear, NearlyLinear, Relation, Unrelated
 
 NOISE = Assumption("Noise", "the noise is small", "The noise is small.")
 MODEL = Assumption("Model", "the means are linear", "The means are linear.")
-INDEPENDENCE = Assumption(NO_BLOCKS.heading, NO_BLOCKS.assumption, NO_BLOCKS.explanation)
+INDEPENDENCE = Assumption(
+    NO_BLOCKS.heading, NO_BLOCKS.assumption, NO_BLOCKS.explanation, short=NO_BLOCKS.short
+)
 CLAIM = Claim("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, INDEPENDENCE))
 IF_LINEAR = Claim(
     *("no arm is worse", 0.05, "σ = 1", "levels", "a proof", (NOISE, MODEL, INDEPENDENCE)),
@@ -38,19 +40,51 @@ class Bend:
 
     badge, words = "curved", "A square fits better."
     meaning, contradicts = "The list may be wrong.", "that the means are linear"
+    remedy = "study.verify() goes on."
+
+
+ANSWER = Answer(Problem.of(arms=list("abcd"), m=2, sigma=1.0), 40)
+REJECTED = {"badge": "σ too small", "why": "it is not.", "remedy": "Take another."}
+
+
+def final(claim: Claim, conditions: list[Condition], **others: Any) -> Guarantee:
+    return guarantee.final(claim, claim.assumptions, conditions, answer=ANSWER, **others)
 
 
 GUARANTEES: dict[str, Guarantee] = {
-    "proven": guarantee.final(CLAIM, CLAIM.assumptions, [LATE]),
-    "if linear": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [], notes=["Tested."]),
-    "untested": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [], untested=True),
-    "doubted": guarantee.final(IF_LINEAR, IF_LINEAR.assumptions, [LATE], doubts=[Bend()]),
-    "heuristic": guarantee.final(HEURISTIC, HEURISTIC.assumptions, []),
-    "extension": guarantee.final(EXTENSION, EXTENSION.assumptions, []),
-    "rejected": guarantee.not_certified(CLAIM, (), (), badge="σ too small", why="it is not."),
-    "running": guarantee.not_yet(CLAIM, (), (), doubts=[Bend()]),
-    "tested now": guarantee.not_yet(CLAIM, (), (), test=(20, 3)),
+    "proven": final(CLAIM, [LATE]),
+    "if linear": final(IF_LINEAR, [], notes=["Tested."]),
+    "untested": final(IF_LINEAR, [], untested=True),
+    "doubted": final(IF_LINEAR, [LATE], doubts=[Bend()]),
+    "heuristic": final(HEURISTIC, []),
+    "extension": final(EXTENSION, []),
+    "rejected": guarantee.not_certified(CLAIM, (), (), answer=ANSWER, **REJECTED),
+    "running": guarantee.not_yet(CLAIM, (), (), answer=ANSWER, doubts=[Bend()]),
+    "tested now": guarantee.not_yet(CLAIM, (), (), answer=ANSWER, test=(20, 3)),
 }
+SHORT = {
+    "proven": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
+    "Assumes: independent results without drift, the noise is small. How the study went adds to it "
+    "(order): study.shortlist.guarantee.",
+    "if linear": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
+    "Assumes: independent results without drift, the noise is small, the means are linear.",
+    "untested": "If the means are linear, which is untested: the 2 best of 4, with 95 % confidence "
+    "(40 evaluations).\n"
+    "Assumes: independent results without drift, the noise is small, the means are linear.",
+    "doubted": "In doubt: the 2 best of 4 (40 evaluations), but the results contradict that the "
+    "means are linear.\nA square fits better. study.verify() goes on.",
+    "heuristic": "Heuristic, no proof covers it: the 2 best of 4, meant to be so with 95 % "
+    "confidence (40 evaluations).\nAssumes: the noise is small.",
+    "rejected": "Not certified: σ too small (40 evaluations).\nTake another.",
+    "running": "No guarantee yet: the study has not stopped (40 evaluations). The results "
+    "contradict that the means are linear.\nA square fits better. study.verify() goes on.",
+}
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_two_lines_say_what_was_found_and_what_it_rests_on(name: str) -> None:
+    assert GUARANTEES[name].short == SHORT[name]
+    assert GUARANTEES[name].to_dict()["short"] == SHORT[name]
 
 
 @pytest.mark.parametrize(
@@ -102,7 +136,7 @@ SENTENCES = {
     "claim is: no arm is worse, with probability 0.95 (σ = 1, threshold 'levels').",
     "extension": "Extension without a theorem: it has ε > 0. The intended claim is: no arm is worse, "
     "with probability 0.95 (σ = 1, threshold 'levels', a proof).",
-    "rejected": "Not certified: it is not.",
+    "rejected": "Not certified: it is not. Take another.",
     "running": "No guarantee yet: the study has not stopped. At its stop: Proven: with probability "
     "at least 0.95, no arm is worse (σ = 1, threshold 'levels', a proof), provided the noise is "
     "small. The results contradict what is assumed: that the means are linear.",
@@ -127,7 +161,7 @@ def rests_on(**settings: Any) -> dict[str, str]:
 def test_assumptions_are_those_of_the_study() -> None:
     plain = rests_on()
     assert "σ = 0.3" in plain["Noise"]
-    assert "N = 4 features (rank 4): θ·x" in plain["Model"]
+    assert "its 4 features (rank 4): θ·x" in plain["Model"]
     assert "No result was processed before one that was asked for earlier" in plain["Order"]
     assert set(plain) == {"Noise", "Model", "Independence", "Order"}
     assert "S = 2" in rests_on(threshold="determinant", S=2.0)["Size of θ"]

@@ -11,6 +11,7 @@ import pytest
 
 from shortlist import Study
 from shortlist.errors import InvalidSetting
+from shortlist.report import html
 from shortlist.study.plate import match, read_plate, write_plate
 from stored import assert_same, later
 
@@ -147,6 +148,14 @@ def test_a_well_that_was_not_told_in_time_is_on_another_plate_then(monkeypatch):
     assert len(second) == 10
     assert {trial.block for trial in second} == {1}
     assert {trial.arm for trial in first[:2]} <= {trial.arm for trial in second}
+
+
+def test_its_history_and_its_report_are_made():
+    study = measured(begin(), 4)
+    past = study.history()
+    assert past.checkpoints["evaluation"].min() >= 12
+    assert len(past.frame) == study.evaluations
+    assert "shifts are shared by all results of a block" in html(study)
 
 
 def test_a_run_evaluates_whole_plates():

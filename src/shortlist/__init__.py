@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
+    from shortlist.simulation.outlook import forecast as forecast
     from shortlist.study.study import Study as Study
 
 
@@ -36,6 +37,7 @@ __all__ = [
     "compare",
     "data",
     "errors",
+    "forecast",
     "instances",
     "plot",
     "report",
@@ -57,6 +59,7 @@ _HOMES = {
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",
+    "forecast": "shortlist.simulation.outlook",
     "rule": "shortlist.rules.rule",
 }
 

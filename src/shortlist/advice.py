@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 VALUE = r"(?P<value>[-+.\w]+|…)"
-ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|…)"""
+ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
 # From a call in a message to what the command line does in its place: {study} is the study that the
 # command named, {value} and {arm} are what the call has.
 COMMANDS = {
@@ -40,10 +40,27 @@ COMMANDS = {
     rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
         "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
     ),
-    r"study\.continued\(algorithm='Guess-and-verify'\)": (
-        "`shortlist continue {study} --algorithm Guess-and-verify`"
+    r"study\.continued\(algorithm=(?P<algorithm>'[^']*')\)": (
+        "`shortlist continue {study} --algorithm {algorithm}`"
     ),
     r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
+    r"study\.continued\(features=None, sigma='estimate'\)": (
+        "`shortlist continue {study} --without-features --sigma estimate`"
+    ),
+    r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
+    r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\)": (
+        '`shortlist new NEW.toml --from {source}`, with sigma = "bounded" and reward_range = '
+        "[{low}, {high}] in it,"
+    ),
+    r"study\.continued\(epsilon=(?P<value>[-+.\w]+|…)\)": (
+        "`shortlist continue {study} --epsilon {value}`"
+    ),
+    r"study\.continued\(threshold='self_normalized'\)": (
+        '`shortlist new NEW.toml --from {source}`, with threshold = "self_normalized" and no S in it,'
+    ),
+    r"study\.continued\(sigma=(?P<sigma>'[\w ]+'|[-+.\w]+)\)": (
+        "`shortlist continue {study} --sigma {sigma}`"
+    ),
     r"study\.continued\(blocks='shift'\)": "`shortlist continue {study} --blocks shift`",
     r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (

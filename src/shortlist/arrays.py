@@ -11,3 +11,5 @@ Mask = NDArray[np.bool_]
 
 NO_ARM = -1
 NO_BLOCK = -1
+
+Label = int | str  # what an arm is called

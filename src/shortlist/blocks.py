@@ -202,6 +202,11 @@ class Blocks(ABC):
     def explanation(self) -> str:
         """What a proof assumes of the blocks, in full sentences."""
 
+    @property
+    def short(self) -> str:
+        """What is assumed of them, in a line of many assumptions."""
+        return self.assumption
+
     def refusal(self, algorithm: str) -> str:
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (
@@ -257,6 +262,11 @@ class NoBlocks(Blocks):
     def assumption(self) -> str:
         """Nothing."""
         return ""
+
+    @property
+    def short(self) -> str:
+        """That results are independent."""
+        return "independent results without drift"
 
     @property
     def explanation(self) -> str:

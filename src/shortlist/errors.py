@@ -32,6 +32,7 @@ ShortlistError
 UserWarning
 ├── UnhealthyFeatures
 ├── ArmSetAside
+├── LikelyTie
 └── GuaranteeInDoubt
     └── LinearityRejected    (also a ShortlistError)
 ```
@@ -67,6 +68,10 @@ class UnhealthyFeatures(UserWarning):
 
 class ArmSetAside(UserWarning):
     """An arm failed three times in a row and is not asked for until a result of it is told."""
+
+
+class LikelyTie(UserWarning):
+    """Two arms that may be too alike to be told apart: the study may go on very long."""
 
 
 class GuaranteeInDoubt(UserWarning):
@@ -261,7 +266,7 @@ def number_hint(value: object) -> str:
 NAMES_OFFERED = 3
 
 
-def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownName:
+def unknown_among_many(kind: str, name: str, known: Sequence[int | str]) -> UnknownName:
     """The error for a name that is not among thousands: the nearest three, and how many there are.
 
     Examples
@@ -275,13 +280,13 @@ def unknown_among_many(kind: str, name: str, known: Sequence[str]) -> UnknownNam
     def bare(text: str) -> str:  # without capitals and leading zeros, which spreadsheets take away
         return re.sub(r"0+(?=\d)", "", text.casefold())
 
-    def alternatives(names: Sequence[str]) -> str:
+    def alternatives(names: Sequence[int | str]) -> str:
         *others, last = (repr(each) for each in names)
         return f"{', '.join(others)} or {last}" if others else last
 
-    alike: dict[str, list[str]] = {}
+    alike: dict[str, list[int | str]] = {}
     for candidate in known:
-        alike.setdefault(bare(candidate), []).append(candidate)
+        alike.setdefault(bare(str(candidate)), []).append(candidate)
     found = difflib.get_close_matches(bare(name), alike, n=NAMES_OFFERED)
     near = [candidate for each in found for candidate in alike[each]][:NAMES_OFFERED]
     hint = f"did you mean {alternatives(near)}?" if near else "no similar name."

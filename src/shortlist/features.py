@@ -6,9 +6,10 @@ A ``.npy`` file is mapped into memory.
 from __future__ import annotations
 
 import logging
+import numbers
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.errors import InvalidFeatures
+from shortlist.arrays import Label
+from shortlist.errors import InvalidFeatures, warn_caller
 from shortlist.files.reading import read_file
-from shortlist.numerics.blockwise import first_not_finite
+from shortlist.numerics.blockwise import blocks, first_not_finite, share_left_of_ones
 
 LOGGER = logging.getLogger(__name__)
 KINDS = "biuf"
 MOST_WITHOUT = 30_000  # arms without features: each is its own dimension, in a table of 7 GB
+INTERCEPT = "intercept"  # what the column that is added is called
+# What may be left of a constant that the features express. A column of ones beside features that
+# nearly express one would be refused, as nearly a combination of the others.
+EXPRESSED = 2e-6
 
 
 class Features(NamedTuple):
@@ -35,7 +41,7 @@ class Features(NamedTuple):
 
 def features_and_names(
     features: Any, arms: Sequence[Any] | None, least: int = 2
-) -> tuple[NDArray[np.float64], tuple[str, ...], tuple[str, ...] | None]:
+) -> tuple[NDArray[np.float64], tuple[Label, ...], tuple[str, ...] | None]:
     """The checked table of features, one row per arm, and the names of the arms and the columns.
 
     An array of float64 in C order, or a memory map of one, is taken as it is: nothing is copied.
@@ -48,23 +54,24 @@ def features_and_names(
     >>> np.shares_memory(matrix, table), names, columns
     (True, ('ash', 'beech'), None)
     """
+    given = None if arms is None else _listed(arms)
     if features is None:
-        if arms is not None:
-            names = [str(name) for name in arms]
+        if given is not None:
+            names = _labels(given, least)
             if len(names) > MOST_WITHOUT:
                 raise InvalidFeatures(
                     f"without features there may be at most {MOST_WITHOUT:,} arms, got "
                     f"{len(names):,}: every arm is its own dimension, and a table of arms × arms is "
                     "kept. Leave out arms that are known to be bad, or give features."
                 )
-            return np.eye(len(names)), _names(names, least), None
+            return np.eye(len(names)), names, None
         raise InvalidFeatures(
             "neither features nor arms were given: pass features (one row per arm), or "
             "arms=[names] for arms about which nothing is known."
         )
     raw, named, titles = _read(features)
-    if arms is not None:
-        named = arms
+    if given is not None:
+        named = given
     try:
         matrix = np.ascontiguousarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -76,7 +83,7 @@ def features_and_names(
             f"features must be a table of K arms × N features, got shape {matrix.shape}: one row "
             "per arm, one column per feature."
         )
-    names = [str(name) for name in (range(len(matrix)) if named is None else named)]
+    names = _labels(range(len(matrix)) if named is None else named, least)
     if len(names) != len(matrix):
         raise InvalidFeatures(
             f"{len(names)} names were given for {len(matrix)} rows of features: one name per arm."
@@ -90,9 +97,28 @@ def features_and_names(
             "features must be "
             f"finite ({count} entries are not). Fill or drop them first."
         )
-    # Names that are counted numbers are well formed and unique.
-    counted = named is None and len(names) > 1
-    return matrix, tuple(names) if counted else _names(names, least), columns
+    return matrix, names, columns
+
+
+def with_intercept(
+    matrix: NDArray[np.float64], columns: tuple[str, ...] | None
+) -> tuple[NDArray[np.float64], tuple[str, ...] | None]:
+    """The table and the names of its columns, with a column of ones unless it can express one.
+
+    Examples
+    --------
+    >>> table, columns = with_intercept(np.array([[1.0], [2.0]]), ("dose",))
+    >>> table.tolist(), columns
+    ([[1.0, 1.0], [2.0, 1.0]], ('dose', 'intercept'))
+    >>> with_intercept(np.eye(2), None)[0].shape
+    (2, 2)
+    """
+    if not matrix.any() or share_left_of_ones(matrix) < EXPRESSED:
+        return matrix, columns
+    table = np.ones((len(matrix), matrix.shape[1] + 1))
+    for rows in blocks(matrix):
+        table[rows, :-1] = matrix[rows]
+    return table, None if columns is None else (*columns, INTERCEPT)
 
 
 def column_name(columns: Sequence[str] | None, place: int) -> str:
@@ -107,6 +133,8 @@ def column_name(columns: Sequence[str] | None, place: int) -> str:
 
 
 def _read(features: Any) -> Features:
+    if isinstance(features, Features):
+        return features
     if isinstance(features, str | os.PathLike):
         return _read_file(os.fspath(features))
     if isinstance(features, pd.DataFrame):
@@ -157,22 +185,77 @@ def _read_file(path: str) -> Features:
     )
 
 
-def _names(names: list[str], least: int) -> tuple[str, ...]:
-    if len(names) < least:
+def _listed(arms: Any) -> list[Any]:
+    """The names that ``arms=`` was given; raise for what is no list of names."""
+    if isinstance(arms, pd.DataFrame):
+        raise InvalidFeatures(
+            "arms= is a list of names, got a DataFrame. If its columns are features, it goes first: "
+            "Study(table, m=…, sigma=…), and its index names the arms. If nothing but the names is "
+            "to be used: arms=table.index."
+        )
+    if isinstance(arms, str | bytes):
+        raise InvalidFeatures(
+            f"arms= is a list of names, got the text {str(arms)[:40]!r}: write arms=[…]. A file of "
+            "features goes first: Study('features.csv', m=…, sigma=…)."
+        )
+    if isinstance(arms, Mapping | Set):
+        kind = type(arms).__name__
+        raise InvalidFeatures(
+            f"arms= is a list of names, in an order that does not change, got a {kind}: write "
+            f"arms=sorted({kind[0]}) for its names, where {kind[0]} is the {kind}."
+        )
+    if not isinstance(arms, Iterable) or getattr(arms, "ndim", 1) != 1:
+        what = f"an array of shape {arms.shape}" if hasattr(arms, "shape") else repr(arms)
+        raise InvalidFeatures(
+            f"arms= is a list of names, got {what}: write arms=range({arms}) to number them."
+            if isinstance(arms, int | np.integer)
+            else f"arms= is a list of names, got {what}. A table of features goes first."
+        )
+    return list(arms)
+
+
+def _labels(given: Iterable[Any], least: int) -> tuple[Label, ...]:
+    """The names of arms as they were given: whole numbers and text; others as text.
+
+    Examples
+    --------
+    >>> _labels([np.int64(7), "C07"], least=2)
+    (7, 'C07')
+    """
+    if isinstance(given, range) and len(given) > 1:  # well formed and unique
+        return tuple(given)
+    listed = list(given)
+    found = tuple(map(_label, listed))
+    if len(found) < least:
         choose = " to choose among" if least > 1 else ""
-        raise InvalidFeatures(f"at least {least} arms are needed{choose}, got {len(names)}.")
+        raise InvalidFeatures(f"at least {least} arms are needed{choose}, got {len(found)}.")
+    texts = list(map(str, found))
     try:
-        "".join(names).encode()
+        "".join(texts).encode()
     except UnicodeEncodeError:
-        broken = next(name for name in names if re.search("[\ud800-\udfff]", name))
+        broken = next(name for name in texts if re.search("[\ud800-\udfff]", name))
         raise InvalidFeatures(
             f"the name {broken!r} is not text: it contains half of a surrogate pair. Rename it."
         ) from None
-    if len(set(names)) < len(names):
-        index = pd.Index(names, dtype=object)
-        twice = index[index.duplicated()][0]
+    if len(set(texts)) < len(texts):
+        index = pd.Index(texts, dtype=object)
+        twice = found[int(np.argmax(index.duplicated()))]
         raise InvalidFeatures(f"the name {twice!r} is given to more than one arm: rename one.")
-    return tuple(names)
+    other = next((a for a in listed if not isinstance(a, str | numbers.Integral)), None)
+    if other is not None:
+        warn_caller(
+            UserWarning(
+                f"names of arms are whole numbers or text; others, such as {other!r}, are kept as "
+                f"text: {str(other)!r}. To choose rows of your table by them, make its index text: "
+                "table.index = table.index.map(str)."
+            )
+        )
+    return found
+
+
+def _label(name: Any) -> Label:
+    is_number = isinstance(name, numbers.Integral) and not isinstance(name, bool | np.bool_)
+    return int(name) if is_number else str(name)
 
 
 def map_npy(path: Path, _: object = None) -> NDArray[Any]:

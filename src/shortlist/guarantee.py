@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from shortlist.printable import count
 from shortlist.problem import Problem
 
 # "good" only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
@@ -28,6 +29,7 @@ class Assumption(NamedTuple):
     explanation: str  # in full sentences
     tested: bool = False
     finding: str = ""  # how it was tested and what was found, or why it was not tested
+    short: str = ""  # for the second of two lines; by default ``words``
 
 
 class Condition(NamedTuple):
@@ -53,8 +55,38 @@ class Doubt(Protocol):
         """What follows from it."""
 
     @property
+    def remedy(self) -> str:
+        """What to do, in a sentence."""
+
+    @property
     def contradicts(self) -> str:
         """The assumption, beginning with "that"."""
+
+
+class Answer(NamedTuple):
+    """What was found, for the first of two lines."""
+
+    problem: Problem
+    evaluations: int
+
+    @property
+    def words(self) -> str:
+        """Which arms these are, for the middle of a sentence.
+
+        Examples
+        --------
+        >>> Answer(Problem.of(arms=["a", "b", "c"], m=2, sigma=1.0, epsilon=0.1), 40).words
+        'the 2 best of 3, up to a difference of 0.1'
+        """
+        problem = self.problem
+        best = "of smallest mean, of" if problem.minimizes else "best of"
+        slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
+        return f"the {problem.m:,} {best} {problem.arms:,}{slack}"
+
+    @property
+    def effort(self) -> str:
+        """How many evaluations it took."""
+        return count(self.evaluations, "evaluation")
 
 
 @dataclass(frozen=True)
@@ -223,6 +255,8 @@ class Guarantee:
         What the claim rests on, with what was tested and found.
     conditions : tuple of Condition
         What else it rests on, because of how the study went.
+    short : str
+        The guarantee in two lines: what was found, and what that assumes or what to do.
     """
 
     status: Status
@@ -232,6 +266,7 @@ class Guarantee:
     sentences: tuple[str, ...]
     assumptions: tuple[Assumption, ...] = ()
     conditions: tuple[Condition, ...] = ()
+    short: str = ""
 
     @property
     def text(self) -> str:
@@ -262,6 +297,7 @@ class Guarantee:
         return {
             "status": self.status,
             "badge": self.badge,
+            "short": self.short,
             "claim": self.claim.statement,
             "risk": self.claim.risk,
             "source": self.claim.source,
@@ -271,11 +307,24 @@ class Guarantee:
         }
 
 
+def _in_two_lines(
+    first: str, assumptions: Sequence[Assumption], conditions: Sequence[Condition] = ()
+) -> str:
+    """A first line, and a second that names what is assumed."""
+    ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
+    listed = [each.short or each.words for each in ordered]
+    more = [condition.name.lower() for condition in conditions]
+    besides = f" How the study went adds to it ({', '.join(more)}): study.shortlist.guarantee."
+    besides = besides if more else ""
+    return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
+
+
 def final(
     claim: Claim,
     assumptions: Sequence[Assumption],
     conditions: Sequence[Condition],
     *,
+    answer: Answer,
     notes: Sequence[str] = (),
     untested: bool = False,
     doubts: Sequence[Doubt] = (),
@@ -286,6 +335,8 @@ def final(
     condition of the claim; ``doubts`` contradict it.
     """
     parts = tuple(assumptions), tuple(conditions)
+    sure = f"with {100.0 * (1.0 - claim.risk):.10g} % confidence ({answer.effort})."
+    found = f"{answer.words}, {sure}"
     after = (*notes, *(each.words for each in conditions))
     if doubts:
         against = " ".join(f"{doubt.words} {doubt.meaning}" for doubt in doubts)
@@ -294,13 +345,24 @@ def final(
         )
         said = claim.beginning_with("What is proven under these assumptions")
         badge = f"In doubt: {', '.join(each.badge for each in doubts)}"
-        return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts)
-    status: Status = "proven" if claim.proven else "heuristic"
-    if untested and claim.proven:
+        short = (
+            f"In doubt: {answer.words} ({answer.effort}), but the results contradict "
+            f"{contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
+        )
+        return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
+    if not claim.proven:
+        first = f"Heuristic, no proof covers it: {answer.words}, meant to be so {sure}"
+        short = _in_two_lines(first, *parts)
+        return Guarantee(
+            "heuristic", claim.badge, "warn", claim, (claim.text, *after), *parts, short
+        )
+    if untested:
         said = claim.beginning_with(f"{claim.first_words}, which is untested")
         badge = f"{claim.badge}: untested"
-        return Guarantee(status, badge, claim.level, claim, (said, *after), *parts)
-    return Guarantee(status, claim.badge, claim.level, claim, (claim.text, *after), *parts)
+        short = _in_two_lines(f"If {claim.condition}, which is untested: {found}", *parts)
+        return Guarantee("proven", badge, claim.level, claim, (said, *after), *parts, short)
+    short = _in_two_lines(f"{found[0].upper()}{found[1:]}", *parts)
+    return Guarantee("proven", claim.badge, claim.level, claim, (claim.text, *after), *parts, short)
 
 
 def not_certified(
@@ -308,13 +370,17 @@ def not_certified(
     assumptions: Sequence[Assumption],
     conditions: Sequence[Condition],
     *,
+    answer: Answer,
     badge: str,
     why: str,
+    remedy: str,
 ) -> Guarantee:
     """The guarantee of a study whose results contradict what its answer would assume."""
-    words = (f"Not certified: {why}",)
+    words = (f"Not certified: {why} {remedy}",)
     parts = tuple(assumptions), tuple(conditions)
-    return Guarantee("not certified", f"Not certified: {badge}", "warn", claim, words, *parts)
+    named = f"Not certified: {badge}"
+    short = f"{named} ({answer.effort}).\n{remedy}"
+    return Guarantee("not certified", named, "warn", claim, words, *parts, short)
 
 
 def not_yet(
@@ -322,6 +388,7 @@ def not_yet(
     assumptions: Sequence[Assumption],
     conditions: Sequence[Condition],
     *,
+    answer: Answer,
     test: tuple[int, int] | None = None,
     notes: Sequence[str] = (),
     doubts: Sequence[Doubt] = (),
@@ -340,12 +407,25 @@ def not_yet(
             f"No guarantee yet: of the {size:,} evaluations that test whether the means are linear "
             f"in the features, {left:,} are still to be asked for. If they agree: {claim.text}"
         )
-        return Guarantee("not yet", badge, level, claim, (words,), *parts)
+        first = (
+            f"No guarantee yet: {left:,} of the {size:,} evaluations that test the model are still to "
+            f"be asked for ({answer.effort})."
+        )
+        return Guarantee(
+            "not yet", badge, level, claim, (words,), *parts, _in_two_lines(first, *parts)
+        )
     sentences = [f"No guarantee yet: the study has not stopped. At its stop: {claim.text}", *notes]
     if doubts:
         sentences.append(f"The results contradict what is assumed: {contradicted(doubts)}.")
         level = "warn"
-    return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts)
+    first = f"No guarantee yet: the study has not stopped ({answer.effort})."
+    short = _in_two_lines(first, *parts)
+    if doubts:
+        short = (
+            f"{first} The results contradict {contradicted(doubts)}.\n"
+            f"{doubts[0].words} {doubts[0].remedy}"
+        )
+    return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts, short)
 
 
 def of_budget(
@@ -353,6 +433,7 @@ def of_budget(
     assumptions: Sequence[Assumption],
     conditions: Sequence[Condition],
     *,
+    answer: Answer,
     estimate: str,
     progress: str,
     doubts: Sequence[Doubt] = (),
@@ -368,6 +449,7 @@ def of_budget(
         sentences.insert(0, f"Not final: {progress}")
     else:
         sentences += [each.words for each in conditions]
+    first = f"No guarantee: {answer.words}, as far as {answer.effort} tell. {estimate}".rstrip()
     return Guarantee(
         "budget",
         "No guarantee: fixed budget",
@@ -376,6 +458,7 @@ def of_budget(
         tuple(sentences),
         tuple(assumptions),
         tuple(conditions),
+        _in_two_lines(first, assumptions, conditions),
     )
 
 

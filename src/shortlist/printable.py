@@ -80,13 +80,13 @@ def rounded_up(number: float) -> float:
     return float(Decimal(number).quantize(step, ROUND_CEILING))
 
 
-def first_names(names: Iterable[str], most: int = 5) -> str:
+def first_names(names: Iterable[object], most: int = 5) -> str:
     """The first of many names, and an ellipsis for the rest."""
     names = list(names)
     return ", ".join(map(on_one_line, names[:most])) + (" …" if len(names) > most else "")
 
 
-def quoted(names: Iterable[str], most: int = 20) -> str:
+def quoted(names: Iterable[object], most: int = 20) -> str:
     """Names in quotes, since a name may contain a comma; the first of them if there are many.
 
     Examples

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Label, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
@@ -22,7 +22,7 @@ from shortlist.errors import (
     InvalidSetting,
     unknown_among_many,
 )
-from shortlist.features import features_and_names
+from shortlist.features import Features, features_and_names, with_intercept
 from shortlist.noise import Noise
 from shortlist.noise.given import each_arm
 from shortlist.noise.noise import checked_number, positive
@@ -37,7 +37,7 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
-from shortlist.printable import in_figures
+from shortlist.printable import count, in_figures
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
@@ -69,7 +69,7 @@ class Costs:
     each: tuple[float, ...] = ()
 
     @staticmethod
-    def of(costs: Any, names: Sequence[str]) -> Costs:
+    def of(costs: Any, names: Sequence[Label]) -> Costs:
         """The costs that a user states: nothing, a number for every arm, or numbers by name."""
         if costs is None:
             return EQUAL
@@ -130,8 +130,8 @@ class Problem:
     ----------
     features : array, K × N
         One row per arm; the identity for a classical bandit.
-    names : tuple of str
-        What the arms are called.
+    names : tuple of int or str
+        What the arms are called, as it was given.
     m : int
         How many to find.
     noise : Noise
@@ -145,6 +145,8 @@ class Problem:
         it: algorithms always look for the largest (see ``AlgorithmOnProblem.mirrored``).
     columns : tuple of str or None
         What the features are called, if they have names.
+    intercept : bool
+        Whether the last column is one of ones that was added to the features as given.
     blocks : Blocks
         What results share.
     costs : Costs
@@ -158,7 +160,7 @@ class Problem:
     """
 
     features: NDArray[np.float64]
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     m: int
     noise: Noise
     delta: float
@@ -166,13 +168,14 @@ class Problem:
     S: float | None
     direction: str = "maximize"
     columns: tuple[str, ...] | None = None
+    intercept: bool = False
     blocks: Blocks = NO_BLOCKS
     costs: Costs = EQUAL
 
     @classmethod
     def of(
         cls,
-        features: ArrayLike | pd.DataFrame | None = None,
+        features: ArrayLike | pd.DataFrame | Features | None = None,
         m: int = 1,
         *,
         sigma: Any,
@@ -182,11 +185,18 @@ class Problem:
         S: float | None = None,
         arms: Sequence[Any] | None = None,
         direction: str = "maximize",
+        intercept: bool = False,
         blocks: Any = None,
         costs: Any = None,
     ) -> Problem:
-        """Check the input and make a problem of it."""
+        """Check the input and make a problem of it.
+
+        With ``intercept`` a column of ones is added, where the features cannot express a constant.
+        """
         matrix, names, columns = features_and_names(features, arms)
+        given = matrix.shape[1]
+        if flag("intercept", intercept) and features is not None:
+            matrix, columns = with_intercept(matrix, columns)
         problem = cls(
             features=matrix,
             names=names,
@@ -197,6 +207,7 @@ class Problem:
             S=None if S is None else _number("S", S),
             direction=_direction(direction),
             columns=columns,
+            intercept=matrix.shape[1] > given,
             blocks=Blocks.of(blocks),
             costs=Costs.of(costs, names),
         )
@@ -251,8 +262,27 @@ class Problem:
 
     @property
     def dimension(self) -> int:
-        """N, the number of features."""
+        """N, the number of features, with the intercept where one was added."""
         return self.features.shape[1]
+
+    @property
+    def given(self) -> Features:
+        """The features as they were given, without an intercept that was added."""
+        kept = self.dimension - self.intercept
+        columns = None if self.columns is None else self.columns[:kept]
+        return Features(self.features[:, :kept], self.names, columns)
+
+    @property
+    def features_in_words(self) -> str:
+        """How many features there are, for the middle of a sentence.
+
+        Examples
+        --------
+        >>> Problem.of([[1.0], [2.0], [4.0]], sigma=1.0, intercept=True).features_in_words
+        '1 feature and an intercept'
+        """
+        added = " and an intercept" if self.intercept else ""
+        return f"{count(self.dimension - self.intercept, 'feature')}{added}"
 
     @property
     def rank(self) -> int:
@@ -341,7 +371,7 @@ class Problem:
         noise, costs = self.noise.of_arms(arms), self.costs.among(arms)
         return replace(self, features=features, names=names, noise=noise, costs=costs)
 
-    def with_arms(self, names: Sequence[str], rows: NDArray[np.float64] | None) -> Problem:
+    def with_arms(self, names: Sequence[Label], rows: NDArray[np.float64] | None) -> Problem:
         """The same question with more arms, whose features are ``rows``; None without features.
 
         Examples
@@ -353,16 +383,19 @@ class Problem:
         listed = (*self.names, *names)
         if rows is None:
             return replace(self, features=np.eye(len(listed)), names=listed)
+        rows = np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
         found = replace(self, features=np.vstack([self.features, rows]), names=listed)
         found._check_distinguishable()
         return found.locked()
 
     def index(self, arm: int | str) -> int:
-        """The row of an arm, which is given by its name or by the row itself.
+        """The row of an arm, which is given by its name; or by the row, if no name is a number.
 
         Examples
         --------
         >>> Problem.of(arms=["ash", "beech"], m=1, sigma=1.0).index("beech")
+        1
+        >>> Problem.of(arms=[20, 10], m=1, sigma=1.0).index(10)
         1
         """
         if isinstance(arm, str):
@@ -370,14 +403,24 @@ class Problem:
             if row is None:
                 raise unknown_among_many("arm", arm, self.names)
             return row
-        counted = isinstance(arm, numbers.Integral) and not isinstance(arm, bool)
-        if counted and 0 <= int(arm) < self.arms:
-            return int(arm)
-        raise InvalidInput(f"arm must be a name or a row from 0 to {self.arms - 1}, got {arm!r}.")
+        if isinstance(arm, numbers.Integral) and not isinstance(arm, bool):
+            row = self._rows.get(str(int(arm))) if self._are_numbered else int(arm)
+            if row is not None and 0 <= row < self.arms:
+                return row
+        which = f" or a row from 0 to {self.arms - 1}"
+        if self._are_numbered:
+            which = f", such as {self.names[0]!r} or {self.names[-1]!r}"
+        raise InvalidInput(f"arm must be a name{which}, got {arm!r}.")
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        return {name: row for row, name in enumerate(self.names)}
+        """The rows by the arms' names as text, which is how files and commands have them."""
+        return {str(name): row for row, name in enumerate(self.names)}
+
+    @cached_property
+    def _are_numbered(self) -> bool:
+        """Whether a number is the name of an arm, and not its row."""
+        return any(isinstance(name, int) for name in self.names)
 
     def _check_distinguishable(self) -> None:
         zero = np.flatnonzero(~self.features.any(axis=1))
@@ -385,7 +428,7 @@ class Problem:
             raise IndistinguishableArms(
                 f"arm {self.names[zero[0]]!r} has only zeros as features: the linear model says "
                 "that its mean is exactly 0 and that evaluating it reveals nothing. Remove it, or "
-                "add a constant column to the features."
+                "use intercept=True."
             )
         self._check_sizes()
         if self.epsilon > 0.0:
@@ -454,15 +497,15 @@ def suspicious_delta(delta: float) -> str:
     Examples
     --------
     >>> suspicious_delta(0.95)
-    'delta is the risk of a wrong answer, and 0.95 allows wrong answers in 95 % of all studies: did you mean 0.05?'
+    'delta is the risk of a wrong answer: for 95 % confidence write delta=0.05, got 0.95.'
     >>> suspicious_delta(0.1)
     ''
     """
     if delta <= 0.5:
         return ""
     return (
-        f"delta is the risk of a wrong answer, and {delta:g} allows wrong answers in "
-        f"{100 * delta:g} % of all studies: did you mean {1.0 - delta:.3g}?"
+        f"delta is the risk of a wrong answer: for {100 * delta:.10g} % confidence write "
+        f"delta={1.0 - delta:.3g}, got {delta:g}."
     )
 
 
@@ -473,6 +516,13 @@ def _direction(direction: object) -> str:
             "of largest or of smallest mean?"
         )
     return str(direction)
+
+
+def flag(name: str, value: object) -> bool:
+    """The value, if it is True or False, and nothing that only looks like it."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def whole_number(name: str, value: object, least: int) -> int:

@@ -61,6 +61,11 @@ class Relation(ABC):
         return f"the means are {self.shape} in the features" if self.shape else ""
 
     @property
+    def short(self) -> str:
+        """The same in a few words."""
+        return f"means {self.shape} in the features" if self.shape else ""
+
+    @property
     def badge(self) -> str:
         """The same in a word or two."""
         return self.shape
@@ -82,7 +87,9 @@ class Relation(ABC):
     @property
     def features_used(self) -> str:
         """How many features there are and their rank, or that none is used."""
-        return f"{self.problem.dimension:,} (rank {self.problem.rank:,})"
+        added = ", and an intercept" if self.problem.intercept else ""
+        given = self.problem.dimension - self.problem.intercept
+        return f"{given:,}{added} (rank {self.problem.rank:,})"
 
     @property
     def settings(self) -> list[tuple[str, str]]:
@@ -176,13 +183,13 @@ class Linear(Relation):
     def method(self) -> str:
         """How the means were modelled, in a sentence in the past tense."""
         return (
-            f"Every arm had N = {self.problem.dimension:,} features (rank {self.problem.rank:,}), "
+            f"Every arm had {self.problem.features_in_words} (rank {self.problem.rank:,}), "
             f"and the means were modelled as linear in them{self._margin}."
         )
 
     @property
     def _features(self) -> str:
-        return f"its N = {self.problem.dimension} features (rank {self.problem.rank})"
+        return f"its {self.problem.features_in_words} (rank {self.problem.rank})"
 
     @property
     def _margin(self) -> str:

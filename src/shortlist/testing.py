@@ -245,6 +245,7 @@ def _check_error_rate(algorithm: Algorithm, instance: Instance, runs: int, seed:
 
 def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
     settings: dict[str, Any] = {"sigma": instance.sigma, "seed": seed, "algorithm": algorithm}
+    settings["intercept"] = False  # the instance is the whole model
     study, again = (Study(instance.features, instance.m, **settings) for _ in range(2))
     while not study.done and study.evaluations < 300:
         trial = study.ask()

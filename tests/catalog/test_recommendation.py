@@ -30,7 +30,7 @@ def test_auto_is_proven_and_answers() -> None:
     study = run(shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", seed=0, audit=False))
     assert study.bound.name == "Phased"
     assert study.bound.proven
-    assert study.shortlist.names == ("0",)
+    assert study.shortlist.names == [0]
 
 
 def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:

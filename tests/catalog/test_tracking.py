@@ -99,7 +99,7 @@ def test_the_last_look_shows_what_stopped_the_study() -> None:
 @pytest.mark.slow
 def test_errors_stay_below_delta() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
-    names = [name for name in shortlist.algorithms() if name.endswith("with elimination")]
+    names = [name for name in shortlist.algorithms(all=True) if name.endswith("with elimination")]
     assert len(names) == 7
     names.remove("LinGapE with elimination")
     results = shortlist.compare(names, instance, runs=200, delta=0.1, seed=5, progress=False)

@@ -97,7 +97,6 @@ BAD_FEATURES = {
     "features.csv: the arm in row 2 has no name in the first column": "a,1\n,2\nc,3\nd,4\n",
     "features.csv, line 1 has a single cell: a name is expected, then numbers": "a 1\nb 2\nc 3\n",
     "features.csv is empty": "\n",
-    "features.csv: arm 'b' has only zeros as features": "a,1\nb,0\nc,3\nd,4\n",
 }
 
 
@@ -190,10 +189,10 @@ def test_features_without_names_are_named_by_their_rows_and_new_says_so(
     pd.read_csv("features.csv").to_parquet("features.parquet")
     write(features=f"features.{ending}", m=1)
     said = " ".join(does("new", "screen.toml").stdout.split())
-    assert "4, each with 2 features: 0, 1, 2, 3" in said
+    assert "4, each with 2 features and an intercept: 0, 1, 2, 3" in said
     assert "has no names, so the arms are named by their rows" in said
     study = shortlist.Study.load("screen.db")
-    assert study.problem.features[0].tolist() == [1.25, 3.0]
+    assert study.problem.given.numbers[0].tolist() == [1.25, 3.0]
     assert asked("ask", "screen.toml")["trials"]
 
 

@@ -196,12 +196,7 @@ def test_a_rejected_study_says_it_once_and_then_where_it_went_on(screen: Path) -
             study.tell(arm=f"C{k % 20 + 1:02}", value=float((k % 20) % 7))
     said = " ".join(does("status", "screen.toml").stdout.split())
     assert said.count("contradict means that are linear in the features") == 1
-    for words in (
-        "`shortlist continue screen.toml --without-features`",
-        "`shortlist verify",
-        "If unsure",
-    ):
-        assert words in said
+    assert "`shortlist continue screen.toml --without-features`" in said
     fails(run("ask", "screen.toml"), 4, "`shortlist continue screen.toml --without-features`")
     does("continue", "screen.toml", "--without-features")
     line = '`shortlist ask screen.toml --study "screen, without features" -n 4`'

@@ -36,7 +36,9 @@ Array = NDArray[np.float64]
 
 SEED = 20_21
 NAMES = tuple(
-    name for name in shortlist.algorithms() if isinstance(find_algorithm(name), shortlist.GIFA)
+    name
+    for name in shortlist.algorithms(all=True)
+    if isinstance(find_algorithm(name), shortlist.GIFA)
 )
 SPANNED = (
     "self_normalized",

@@ -27,7 +27,7 @@ DOSES = np.linspace(0.0, 1.0, 12)
 FEATURES = np.column_stack([np.ones(12), DOSES])
 BELL = np.exp(-20.0 * (DOSES - 0.3) ** 2)
 SIGMA = 0.2
-BEST = {"3", "4"}
+BEST = {3, 4}
 
 
 class Mean:

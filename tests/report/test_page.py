@@ -571,7 +571,7 @@ def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
         "[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{}].textContent)"
     )
     best_first = fresh.run(column.format(0))
-    assert best_first == study.table().sort_values("mean", ascending=False)["name"].tolist()
+    assert best_first == study.table().sort_values("mean", ascending=False).index.tolist()
     fresh.click(".sortable th:nth-child(2) button")
     pulls = [int(each.replace(",", "")) for each in fresh.run(column.format(1))]
     assert pulls == sorted(study.posterior.pulls.tolist(), reverse=True)

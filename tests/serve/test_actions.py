@@ -133,7 +133,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("tell", {"results": [{"trial": 0, "value": 1}] * 2}, "twice"),
     ("tell", {"arm": "oak", "value": 1}, "'key' is missing"),
     ("tell", {"arm": "pine", "value": 1, "key": "a"}, "pine"),
-    ("tell", {"arm": 0, "value": 1, "key": "a"}, "must be texts"),
+    ("tell", {"arm": 0, "value": 1, "key": "a"}, "arm must be a name, and key a text"),
     (
         "tell",
         {"results": [{"arm": "oak", "value": 1, "key": "a"}, {"trial": 0}]},

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import InvalidInput, UnknownName
+from shortlist.errors import InvalidInput, InvalidSetting, UnknownName
 from shortlist.simulation.outlook import Outlook, look_ahead
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -49,3 +49,39 @@ def test_sigma_that_is_to_be_estimated_leaves_no_bound() -> None:
     outlook = look_ahead(begun(sigma="estimate"), {"a": 1.0, "b": 0.0}, {})
     assert outlook.lower_bound is None
     assert outlook.why_no_bound == "σ is not known before it is estimated"
+
+
+def test_a_forecast_is_what_a_study_takes() -> None:
+    features = np.random.default_rng(0).normal(size=(12, 3))
+    means = features @ [1.0, 0.5, 0.0]
+    settings = {"m": 2, "sigma": 0.5, "epsilon": 0.1}
+    expected = shortlist.forecast(features, means=means, **settings)
+    took = []
+    for seed in range(5):
+        study = shortlist.Study(features, seed=seed, audit=False, **settings)
+        noise = np.random.default_rng(seed)
+        draw = lambda trial, noise=noise: means[trial.arm] + 0.5 * noise.standard_normal()  # noqa: E731
+        took.append(study.run(draw, progress=False).evaluations)
+    assert expected.low / 3 <= np.median(took) <= 3 * expected.high
+    by_name = dict(enumerate(means.tolist()))
+    assert shortlist.forecast(features, means=by_name, **settings).runs > 0
+
+
+def test_a_larger_spread_takes_fewer_evaluations() -> None:
+    near, far = (
+        shortlist.forecast(arms=range(6), m=2, sigma=0.5, epsilon=0.05, spread=spread)
+        for spread in (0.3, 3.0)
+    )
+    assert far.median < near.median
+    assert "evaluations (" in str(near)
+
+
+def test_a_forecast_needs_to_know_how_far_apart_the_means_are() -> None:
+    for given in ({}, {"spread": 1.0, "means": [0.0, 1.0]}):
+        with pytest.raises(InvalidSetting, match="give spread=…"):
+            shortlist.forecast(arms=["a", "b"], sigma=1.0, **given)
+    for given in ({"sigma": "estimate"}, {"sigma": 1.0, "budget": 20}):
+        with pytest.raises(InvalidSetting, match="give sigma=… as a number, and no budget"):
+            shortlist.forecast(arms=["a", "b", "c"], spread=1.0, **given)
+    with pytest.raises(InvalidSetting, match="Set epsilon > 0"):
+        shortlist.forecast(arms=["a", "b"], sigma=1.0, means=[1.0, 1.0])

@@ -135,7 +135,7 @@ def test_another_arm_may_do_in_its_place() -> None:
 
 
 def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
-    study = begin("m-LinGapE", algorithm=FIRST_ONCE, sigma=1.0)
+    study = begin("m-LinGapE", algorithm=FIRST_ONCE, sigma=1.0, intercept=False)
     bad = int(np.argmax(MEANS))
     run(study, Objective(bad, after=1))
     assert study.done

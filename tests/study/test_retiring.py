@@ -97,7 +97,7 @@ def test_a_retired_arm_is_never_asked_for_again_and_the_claim_says_so(
     text = study.shortlist.guarantee.text
     assert f"{gone!r} (out of stock)" in text
     assert study.bound.claim.statement.startswith("among the 7 arms that were not retired, ")
-    row = study.table().set_index("name").loc[gone]
+    row = study.table().loc[gone]
     assert np.isnan(row["mean"])
     assert not row["in_shortlist"]
     assert len(study.history().checkpoints) > 0

@@ -33,6 +33,7 @@ ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once firs
 
 def study(**settings: object) -> shortlist.Study:
     settings = {"m": 2, "sigma": 0.6, "seed": 1, "arms": NAMES, "algorithm": ONCE, **settings}
+    settings.setdefault("intercept", False)
     return shortlist.Study(X, **settings)  # type: ignore[arg-type]
 
 
@@ -63,7 +64,7 @@ def test_ask_tell_to_the_stop() -> None:
 def test_the_answer_states_its_guarantee() -> None:
     s = study(epsilon=0.01, delta=0.1, S=1.5)
     assert s.shortlist.guarantee.text.startswith("No guarantee yet")
-    assert s.shortlist.names == ()
+    assert s.shortlist.names == []
     s.run(noisy(), progress=False)
     words = s.shortlist.guarantee.text
     for piece in (
@@ -76,7 +77,7 @@ def test_the_answer_states_its_guarantee() -> None:
         "'self_normalized'",
     ):
         assert piece in words
-    assert words in str(s.shortlist)
+    assert s.shortlist.guarantee.short in str(s.shortlist)
     assert "cedar" in str(s.shortlist)
 
 
@@ -92,7 +93,8 @@ def test_a_heuristic_threshold_is_called_heuristic() -> None:
 def test_table() -> None:
     s = study(audit=False)
     before = s.table()
-    assert list(before.columns) == ["name", "pulls", "mean", "lower", "upper", "in_shortlist"]
+    assert before.index.tolist() == NAMES
+    assert list(before.columns) == ["pulls", "mean", "lower", "upper", "in_shortlist"]
     assert before["mean"].isna().all()
     assert not before["in_shortlist"].any()
     s.run(noisy(), progress=False)
@@ -264,7 +266,7 @@ def test_a_data_frame_names_its_arms() -> None:
 
 def test_arms_alone_are_a_classical_bandit() -> None:
     s = shortlist.Study(arms=NAMES, m=1, sigma=0.1, algorithm="LUCB", seed=0)
-    assert s.run(lambda trial: MEANS[trial.arm], progress=False).names == ("ash",)
+    assert s.run(lambda trial: MEANS[trial.arm], progress=False).names == ["ash"]
     np.testing.assert_allclose(s.posterior.variances, 1.0 / s.posterior.pulls)
     assert s.shortlist.guarantee.text.startswith("Proven")
 
@@ -312,7 +314,7 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
 
 def test_features_that_speak_against_the_guarantee_are_warned_of_on_creation() -> None:
     features = [[1.0, 0.0], [1.0, 1.0], [1.0, 1.0 + 1e-10], [1.0, 3.0]]
-    with pytest.warns(errors.UnhealthyFeatures, match="alike .*'1' and '2'") as warned:
+    with pytest.warns(errors.UnhealthyFeatures, match="alike .* 1 and 2,") as warned:
         shortlist.Study(features, m=1, sigma=1.0)
     assert warned[0].filename == __file__
     shortlist.Study(features, m=1, sigma=1.0, algorithm="LUCB")  # looks at no features
@@ -806,7 +808,7 @@ def test_after_the_stop_the_table_is_that_of_the_answer(algorithm: str, directio
     pd.testing.assert_frame_equal(s.table(), before, check_exact=True)
     check_listed(s)
     last = s.history().checkpoints
-    last = last[last["evaluation"] == s.evaluations].reset_index(drop=True)
+    last = last[last["evaluation"] == s.evaluations].set_index("name")
     pd.testing.assert_frame_equal(last[list(before.columns)], before, check_exact=True)
     given = s.table()
     given.loc[:, "mean"] = 0.0  # a caller may write into what it was given
@@ -817,7 +819,5 @@ def test_after_the_stop_the_table_is_that_of_the_answer(algorithm: str, directio
 
 def check_listed(s: shortlist.Study) -> None:
     """The rows of the shortlist are the same in both tables."""
-    table = s.table().set_index("name").loc[list(s.shortlist.names)]
-    pd.testing.assert_frame_equal(
-        table, s.shortlist.table.set_index("name"), check_exact=True, check_like=True
-    )
+    table = s.table().loc[s.shortlist.names]
+    pd.testing.assert_frame_equal(table, s.shortlist.table, check_exact=True, check_like=True)

@@ -28,8 +28,21 @@ NEEDING: dict[str, type[Algorithm]] = {
 }
 
 
-def algorithms() -> dict[str, str]:
-    """The names of all algorithms, with a line about each.
+# Those that a person would choose among; the others are variants, and what was published.
+USUAL = (
+    *("Guess-and-verify", "Guess-and-verify (own results)", "Phased", "m-LinGapE", "LinGIFA"),
+    *("LinGame", "lazy track-and-stop", "LUCB", "UGapE", "KL-LUCB (mixture)", "Racing (paired)"),
+    "Uniform",
+)
+
+
+def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
+    """The names of the algorithms to choose among, with a line about each.
+
+    Parameters
+    ----------
+    all : bool
+        Whether to list their variants too, and those with the settings of published runs.
 
     MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
     ``shortlist.Guided``, which may have a model of yours.
@@ -38,8 +51,10 @@ def algorithms() -> dict[str, str]:
     --------
     >>> algorithms()["m-LinGapE"]
     'Réda et al. 2021; LinGapE for any m; pulls by greedy'
+    >>> len(algorithms()), len(algorithms(all=True)) > 40
+    (12, True)
     """
-    return {name: algorithm.summary for name, algorithm in ALGORITHMS.items()}
+    return {name: ALGORITHMS[name].summary for name in (ALGORITHMS if all else USUAL)}
 
 
 def find_algorithm(choice: str | Algorithm) -> Algorithm:

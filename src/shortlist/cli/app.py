@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
-from shortlist.cli import arms, data, export, new, repurpose, serve, studies, trials
+from shortlist.cli import arms, data, export, init, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
 from shortlist.cli.study_argument import command_line
 from shortlist.errors import (
@@ -22,6 +22,7 @@ from shortlist.errors import (
     BudgetSpent,
     DataUnavailable,
     GuaranteeInDoubt,
+    LikelyTie,
     LinearityRejected,
     OnlyFailingArms,
     ShortlistError,
@@ -98,7 +99,7 @@ class Commands(PlainHelp, TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was named."""
         # Commands print what such a warning says, in words for people.
-        for category in (GuaranteeInDoubt, ArmSetAside):
+        for category in (GuaranteeInDoubt, ArmSetAside, LikelyTie):
             warnings.simplefilter("ignore", category)
         try:
             return super().invoke(ctx)
@@ -124,6 +125,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,  # an unexpected failure is a bug: show it as Python does
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="""[bold]A screen in the lab[/bold]
+$ shortlist init features.csv                      # writes screen.toml
 $ shortlist new screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv   # measure, fill in, and
 $ shortlist tell screen.toml plate.csv             # so on until it stops
@@ -158,12 +160,16 @@ def shortlist(
     """Find the m best of K candidates from few noisy evaluations."""
 
 
-def algorithms() -> None:
-    """List the algorithms, with a line on each."""
+def algorithms(
+    every: Annotated[
+        bool, typer.Option("--all", help="Also variants, and those of published runs.")
+    ] = False,
+) -> None:
+    """List the algorithms to choose among, with a line on each."""
     from shortlist.catalog.registry import NEEDING
     from shortlist.catalog.registry import algorithms as catalog
 
-    known = catalog()
+    known = catalog(all=every)
     published = [name for name in known if name.endswith("(as published)")]
     plain = [name for name in known if name not in published]
     width = max(map(len, plain))
@@ -172,7 +178,8 @@ def algorithms() -> None:
     for name, kind in NEEDING.items():
         say(f"\n{kind.needs.heading}:" if kind.needs else "")
         say(f"{name:{width}}  {kind.summary}")
-    say("\nWith the settings of the authors' published runs, to reproduce those:")
+    if published:
+        say("\nWith the settings of the authors' published runs, to reproduce those:")
     for name in published:
         say(name)
 
@@ -210,10 +217,11 @@ def compile_all(
 
 ALGORITHMS_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist algorithms
-$ shortlist algorithms | grep Phased"""
+$ shortlist algorithms --all | grep LinGIFA"""
 
 LAB, LOOK_UP, PAPER, MACHINE = "Lab", "Look up", "The paper", "This machine"
 for name, panel, command, examples in (
+    ("init", LAB, init.init, init.EXAMPLES),
     ("new", LAB, new.new, new.EXAMPLES),
     ("ask", LAB, trials.ask, trials.ASK_EXAMPLES),
     ("tell", LAB, trials.tell, trials.TELL_EXAMPLES),

@@ -78,7 +78,7 @@ def export(
         raise unknown_name("format", out.suffix, FORMATS)
     opened = open_study(study, name)
     if table:
-        frame = opened.table()
+        frame = opened.table().reset_index()
     else:
         import pandas as pd
 

@@ -26,7 +26,7 @@ from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
-    from shortlist.simulation.outlook import Forecast, Outlook
+    from shortlist.simulation.outlook import Outlook
     from shortlist.study.study import Study
 
 EXAMPLES = """[bold]A screen.toml[/bold]
@@ -45,9 +45,10 @@ all results of a day, may be shifted: blocks = "shift"; each ask is a plate.
 
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
-of features, costs = "costs.csv" (name, and cost of an evaluation), algorithm,
-threshold, misspecification, trust = "guide", S, seed, lease = "7 days",
-audit = false, pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
+of features, intercept = false (mean 0 where all features are 0), costs =
+"costs.csv" (name, and cost of an evaluation), algorithm, threshold,
+misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
+pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
 
 [bold]Examples[/bold]
@@ -99,7 +100,6 @@ def new(
         made = True
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
-        warnings.filterwarnings("ignore", "delta is the risk")  # so is this
         if made:
             with naming_the_file(described):
                 study = Study(**settings)
@@ -156,13 +156,14 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "made": made,
         "evaluations": study.evaluations,
         "arms": problem.arms,
-        "dimension": problem.dimension,
+        "dimension": problem.dimension - problem.intercept,
         "m": problem.m,
         "sigma": problem.sigma,
         "noise": problem.noise.figure,
         "delta": problem.delta,
         "epsilon": problem.epsilon,
         "direction": problem.direction,
+        "intercept": problem.intercept,
         "blocks": problem.blocks.announcement if problem.blocks.exist else None,
         "budget": study.budget,
         "S": problem.S,
@@ -178,9 +179,9 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     from shortlist.study.insight.audit import audit_size, is_audited
 
     problem, bound = study.problem, study.bound
-    about = f", each with {count(problem.dimension, 'feature')}" if has_features else ""
+    about = f", each with {problem.features_in_words}" if has_features else ""
     yield "arms", f"{problem.arms}{about}: {first_names(problem.names)}"
-    if has_features and problem.names == tuple(map(str, range(problem.arms))):
+    if has_features and problem.names == tuple(range(problem.arms)):
         yield (
             "names",
             "the first column of the file has no names, so the arms are named by their rows, "
@@ -190,8 +191,6 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    if doubt := study.aim.doubtful_delta(problem.delta):
-        yield "warning", doubt
     yield "noise", problem.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
@@ -289,22 +288,4 @@ def _outlook_entries(
         )
     if outlook.forecast is not None:
         least = 0.0 if problem.epsilon else outlook.lower_bound or 0.0
-        yield "forecast", _forecast_words(outlook.forecast, least)
-
-
-def _forecast_words(forecast: Forecast, least: float) -> str:
-    """The forecast in words; where simulated screens were cut off, no less than the lower bound."""
-    cut = ""
-    if forecast.unfinished:
-        cut = (
-            f"{forecast.unfinished} of {count(forecast.runs, 'simulated screen')} were cut off at "
-            f"{forecast.most:,} evaluations, to save time."
-        )
-    if 2 * forecast.unfinished >= forecast.runs:
-        return f"more than {max(forecast.median, least):,.0f} evaluations: {cut}"
-    paid = "" if forecast.cost is None else f", at a cost of about {forecast.cost:,.4g}"
-    spread = f"{forecast.low:,.0f} to {forecast.high:,.0f} in " if forecast.runs > 1 else "in "
-    return (
-        f"about {forecast.median:,.0f} evaluations{paid} ({spread}"
-        f"{count(forecast.runs, 'simulated screen')}, one evaluation at a time). {cut}".rstrip()
-    )
+        yield "forecast", outlook.forecast.words(least)

@@ -14,7 +14,6 @@ from shortlist.cli.output import (
     LABEL,
     decimal,
     fold,
-    note,
     say,
     say_entry,
     say_json,
@@ -91,7 +90,7 @@ def status(
         say_json(status_report(opened), here)
         return
     answer = opened.shortlist
-    figures = answer.table.drop(columns="in_shortlist")
+    figures = answer.table.drop(columns="in_shortlist").reset_index()
     health = findings(opened.health())
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     rejected = opened.audit.rejection is not None
@@ -261,6 +260,9 @@ def continue_study(
     guide: Annotated[
         bool, different("--guide", help="The features help to guess, and prove nothing.")
     ] = False,
+    intercept: Annotated[
+        bool, different("--intercept", help="The means may have a level of their own.")
+    ] = False,
     algorithm: Annotated[
         str | None, different(metavar="NAME", help="By another algorithm.")
     ] = None,
@@ -304,6 +306,8 @@ def continue_study(
         changes["features"] = None
     if guide:
         changes["trust"] = "guide"
+    if intercept:
+        changes["intercept"] = True
     if costs is not None:
         changes["costs"] = numbers_by_arm(costs, "cost")
     if misspecification is not None:
@@ -319,8 +323,6 @@ def continue_study(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said below, in words for people
         continuation = old.continued(name=new_name, **changes)
-    if doubt := continuation.aim.doubtful_delta(continuation.problem.delta):
-        note(doubt)
     _say_continued(old, continuation, study, as_json)
 
 

@@ -85,7 +85,7 @@ def continued(study: Study, verb: str, place: str | None, more: str = "") -> str
 def correction(trial: Trial, value: float | None, reason: str, place: str | None, name: str) -> str:
     """The line for the shell that corrects a result of the study of this name."""
     right = f"--value={value!r} --reason {shell_word(reason)}"
-    more = f"{trial.number} --arm {shell_word(trial.name)} {right}"
+    more = f"{trial.number} --arm {shell_word(str(trial.name))} {right}"
     return command_line(place, name).line("correct", more)
 
 
@@ -169,7 +169,8 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
     from shortlist.study.definition import Definition
 
     asked = {key: settings[key] for key in PROBLEM if key in settings}
-    problem = Problem.of(sigma=settings.get("sigma"), **asked)
+    intercept = settings.get("intercept", True)
+    problem = Problem.of(sigma=settings.get("sigma"), intercept=intercept, **asked)
     seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
     named = settings.get("threshold")
     chosen, threshold = resolve_choice(algorithm, named, problem, budget)
@@ -181,6 +182,7 @@ def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
         lease=settings.get("lease"),
         classical="features" not in settings,
         audit=settings.get("audit", True),
+        intercept=intercept,
     )
     given.leave_open(stored, seed=False, algorithm=is_unspecified(algorithm, named))
     return given

@@ -27,7 +27,6 @@ from shortlist.errors import (
     LinearityRejected,
     StudyStopped,
     UnknownName,
-    unknown_among_many,
 )
 from shortlist.files.csv_files import read_numbers
 from shortlist.files.writing import new_file
@@ -200,6 +199,9 @@ def tell(
     as_json: JsonOption = False,
 ) -> None:
     """Record results: all of a plate or nothing, safe to repeat."""
+    from shortlist.study.insight.watch import Watch
+
+    watch = Watch()  # what was known before is not said again
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if block is not None and arm is None:
@@ -212,6 +214,7 @@ def tell(
         if plate is not None:
             raise typer.BadParameter("give a plate, or --arm and --value, not both.")
         opened = open_study(study, name)
+        watch.news(opened, final=True)
         [result] = read_numbers([value], lambda _: "--value")
         told = _tell_one(opened, arm, result, key, block)
         taken = [number for number, _ in told.results]
@@ -225,6 +228,7 @@ def tell(
             )
         rows = read_plate(Path(plate))
         opened = open_study(study, name)
+        watch.news(opened, final=True)
         told = match(Path(plate), rows, opened, measured_again=measured_again)
         results, new = opened.tell_once(told.results, told.unasked)
         taken = [trial.number for trial in new]
@@ -238,9 +242,13 @@ def tell(
             "--measured-again only records results that were told before: leave it out to tell "
             "them."
         )
+    here = command_line(study, name)
+    for warning in watch.news(opened, final=True):
+        if not isinstance(warning, LinearityRejected):  # the state says it
+            note(here(str(warning)))
     say_state(
         opened,
-        command_line(study, name),
+        here,
         as_json,
         f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
@@ -253,9 +261,10 @@ def tell(
 def _tell_one(
     study: Study, arm: str, result: float, key: str | None, block: str | None
 ) -> PlateResults:
-    if arm not in study.problem.names:
-        hint = unknown_among_many("arm", arm, study.problem.names)
-        raise UnknownName(f"{hint} study.table() lists them.")
+    try:
+        study.problem.index(arm)
+    except UnknownName as error:
+        raise UnknownName(f"{error} study.table() lists them.") from None
     [trial], new = study.tell_once(unasked=[(arm, result, key, block)])
     number = trial.number
     if not new:  # its key was told before

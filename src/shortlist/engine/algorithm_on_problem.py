@@ -152,8 +152,8 @@ class AlgorithmOnProblem:
         """What the proof needs."""
         noise, relation = self.noise, self.relation
         found = [
-            Assumption("Noise", noise.assumption, noise.explanation),
-            Assumption("Model", relation.assumed, relation.explanation),
+            Assumption("Noise", noise.assumption, noise.explanation, short=noise.short),
+            Assumption("Model", relation.assumed, relation.explanation, short=relation.short),
         ]
         if self.threshold.needs_S:
             words = (
@@ -162,4 +162,7 @@ class AlgorithmOnProblem:
             )
             found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
         blocks = self.problem.blocks
-        return [*found, Assumption(blocks.heading, blocks.assumption, blocks.explanation)]
+        shared = Assumption(
+            blocks.heading, blocks.assumption, blocks.explanation, short=blocks.short
+        )
+        return [*found, shared]

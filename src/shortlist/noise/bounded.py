@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import LARGEST, Choice, Noise, positive
 from shortlist.noise.spread import Found, Spread
@@ -33,7 +34,7 @@ class Bounded(Noise):
         self.limits = max(low, -LARGEST), min(high, LARGEST)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Bounded:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Bounded:
         """The range, if it is one."""
         return cls(*_range(reward_range))
 
@@ -66,6 +67,11 @@ class Bounded(Noise):
     def assumption(self) -> str:
         """What a proof assumes of the noise, in few words."""
         return "all results lie in that range"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"results between {self.low:g} and {self.high:g}"
 
     @property
     def explanation(self) -> str:
@@ -129,7 +135,7 @@ class InRange(Bounded):
         """The results in the methods section of a paper."""
         return f"results from {self.low:g} to {self.high:g}"
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Nothing can contradict it: results outside the range are refused."""
         return (
             "fine",

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput
 from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Noise
@@ -65,6 +65,7 @@ class Estimated(Noise):
 
     word = "estimate"
     needs_replicates = True
+    large = 0.5  # σ is an upper bound by itself
 
     def __init__(
         self, share: float = SHARE, degrees: int = DEGREES, found: Estimate | None = None
@@ -129,6 +130,11 @@ class Estimated(Noise):
         return "the noise is normal with the same σ for all arms"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal noise with the same s.d. for all arms"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         found = (
@@ -151,7 +157,7 @@ class Estimated(Noise):
 
     # Health
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Whether results of the same arm contradict σ, once it is known."""
         if self.awaits_estimate:
             return (
@@ -161,7 +167,7 @@ class Estimated(Noise):
             )
         return super().finding(spread, names)
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> Found | None:
         """That the arms' noise is not normal with one σ; None if nothing shows it.
 
         By Bartlett's test. Arms whose results are all equal are left out: they may be rounded.
@@ -256,6 +262,11 @@ class EstimatedPerArm(ByArm, Estimated):
         return "the noise of each arm is normal with a σ of its own"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal noise of each arm"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         found = "They are not known yet."
@@ -271,7 +282,7 @@ class EstimatedPerArm(ByArm, Estimated):
             "noise is not normal, the claim does not hold."
         )
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> None:
         """Nothing: the arms' noise need not be equal."""
 
 

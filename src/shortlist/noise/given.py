@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.noise.noise import Noise, positive
 from shortlist.noise.spread import Spread
@@ -35,7 +35,7 @@ class Given(Noise):
         return sigma is not None and not isinstance(sigma, str) and not Each.recognizes(sigma)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Given:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Given:
         """σ, if it is a number above 0."""
         return cls(positive("sigma", sigma))
 
@@ -58,6 +58,11 @@ class Given(Noise):
     def assumption(self) -> str:
         """What a proof assumes of the noise, in few words."""
         return "the noise is σ-sub-Gaussian"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"noise s.d. at most {self.sigma:g}"
 
     @property
     def explanation(self) -> str:
@@ -152,7 +157,7 @@ class Each(ByArm):
         return listed and not isinstance(sigma, str)
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Each:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Each:
         """σ of every arm, if they are numbers above 0."""
         values = each_arm("sigma", sigma, names)
         return cls(
@@ -175,6 +180,11 @@ class Each(ByArm):
         return "the noise of every arm is sub-Gaussian with its σ"
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return f"noise s.d. of each arm at most its σ ({self.each.min():g} to {self.each.max():g})"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         return (
@@ -185,7 +195,7 @@ class Each(ByArm):
         )
 
 
-def each_arm(what: str, values: Any, names: Sequence[str]) -> list[Any]:
+def each_arm(what: str, values: Any, names: Sequence[Label]) -> list[Any]:
     """The values in the order of the arms; ``what`` they are called in messages.
 
     Examples
@@ -212,17 +222,17 @@ def each_arm(what: str, values: Any, names: Sequence[str]) -> list[Any]:
     return list(values)
 
 
-def _in_order(what: str, values: Any, names: Sequence[str]) -> list[Any]:
+def _in_order(what: str, values: Any, names: Sequence[Label]) -> list[Any]:
     """The values of a mapping or a Series in the order of the arms."""
-    known, by_name = set(names), dict[str, Any]()
+    known, by_name = set(map(str, names)), dict[str, Any]()
     for key, value in values.items():
         name = str(key)
         if name not in known:
-            raise unknown_name(f"arm in {what}", name, names)
+            raise unknown_name(f"arm in {what}", name, map(str, names))
         if name in by_name:
             raise InvalidSetting(f"{what} names the arm {name!r} twice: keep one.")
         by_name[name] = value
-    for name in names:
-        if name not in by_name:
-            raise InvalidSetting(f"{what} has no number for arm {name!r}: give one for every arm.")
-    return [by_name[name] for name in names]
+    for label in names:
+        if str(label) not in by_name:
+            raise InvalidSetting(f"{what} has no number for arm {label!r}: give one for every arm.")
+    return [by_name[str(label)] for label in names]

@@ -10,12 +10,15 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
+from shortlist.printable import count
 
 LARGEST = 1e150  # a result whose square, and the sum of many such, is still a number
 UPPER = 0.9  # confidence that a σ advised is large enough
+ENOUGH = 10  # degrees of freedom, for a number to be advised
+OTHER_UNITS = 10.0  # times σ: noise that is so much larger is likely to be in other units
 
 Choice = TypeVar("Choice")
 KINDS: dict[str, type[Noise]] = {}  # by their words, filled where a class is defined
@@ -38,6 +41,8 @@ class Noise(ABC):
         Whether σ comes from the initial pulls, whether or not they are in.
     uses_sigma : bool
         Whether widths are multiples of σ.
+    large : float
+        The share of σ below which results that spread less are a reason to say what σ costs.
     mirrored_at : float
         The sum of a result and of its mirror image, which the algorithm is given where the smallest
         means are sought.
@@ -54,6 +59,7 @@ class Noise(ABC):
     takes_range: ClassVar[bool] = False
     needs_replicates: ClassVar[bool] = False
     uses_sigma: ClassVar[bool] = True
+    large: ClassVar[float] = 0.9
 
     sigma: float
     limits: tuple[float, float] = (-LARGEST, LARGEST)
@@ -69,7 +75,7 @@ class Noise(ABC):
     # What a user states
 
     @staticmethod
-    def of(sigma: object, reward_range: object = None, names: Sequence[str] = ()) -> Noise:
+    def of(sigma: object, reward_range: object = None, names: Sequence[Label] = ()) -> Noise:
         """Check what was given for ``sigma`` and ``reward_range``."""
         if isinstance(sigma, Noise):
             return sigma
@@ -100,7 +106,7 @@ class Noise(ABC):
         return isinstance(sigma, str) and sigma == cls.word
 
     @classmethod
-    def stated(cls, sigma: Any, reward_range: object, names: Sequence[str]) -> Noise:
+    def stated(cls, sigma: Any, reward_range: object, names: Sequence[Label]) -> Noise:
         """The noise that ``sigma``, which it recognizes, and ``reward_range`` state."""
         return cls()
 
@@ -213,6 +219,11 @@ class Noise(ABC):
         """What a proof assumes of the noise, in few words."""
 
     @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return self.assumption
+
+    @property
     @abstractmethod
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
@@ -239,7 +250,7 @@ class Noise(ABC):
 
     # Health
 
-    def finding(self, spread: Spread, names: Sequence[str]) -> Found:
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
         """Whether results of the same arm contradict σ."""
         from scipy.special import chdtr, chdtrc
 
@@ -256,14 +267,16 @@ class Noise(ABC):
         each = np.asarray(chdtrc(spread.counts[again] - 1, spread.squares[again] / sigma**2))
         p = float(chdtrc(degrees, squares / sigma**2))
         p_worst = min(float(each.min()) * len(each), 1.0)
+        way = f"study.continued({self.larger(spread)[0]}) goes on with all results."
         too_small = (
             "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
-            "stops too early. Start a new study with a larger σ. The p-value is for normal noise. "
-            + ADAPTIVE
+            f"stops too early. {way} The p-value is for normal noise. {ADAPTIVE}"
         )
         if p < ALPHA:
-            words += f": too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
-            return "warning", words, too_small
+            words += f": σ is too small (χ² = {squares / sigma**2:.4g}, {p_value(p, 1)})."
+            if spread.deviation > OTHER_UNITS * sigma:
+                words += " Is it in the units of the results?"
+            return "warning", words, too_small, "", way
         if p_worst < ALPHA:
             arm = int(spread.arms[again][np.argmin(each)])
             squares_each = (spread.squares * spread.noise)[again] / (spread.counts[again] - 1)
@@ -272,18 +285,16 @@ class Noise(ABC):
                 f"; but those of arm {names[arm]!r} have {own:.3g} ({p_value(p_worst, 1)}, "
                 f"as the worst of {len(each)} arms)."
             )
-            return "warning", words, f"σ must hold for every arm. {too_small}"
+            return "warning", words, f"σ must hold for every arm. {too_small}", "", way
         if unequal := self.unequal(spread, names):
             return unequal
-        if chdtr(degrees, squares / (sigma / 2.0) ** 2) < ALPHA:
-            share = (spread.deviation / sigma) ** 2
+        if chdtr(degrees, squares / (self.large * sigma) ** 2) < ALPHA:
+            times = (sigma / spread.deviation) ** 2 if spread.deviation > 0.0 else math.inf
             return (
                 "note",
-                words + ": less than half of it.",
-                f"The guarantee holds, but at a cost: evaluations grow with σ², and "
-                f"{self.smaller(spread)} would need about {share:.2g} times as many. Mind that σ "
-                "bounds tails and not only the spread: for bounded results half the range is safe, "
-                "less is not.",
+                f"{words}: about {times:.2g} times the evaluations that {self.smaller(spread)} takes.",
+                "The guarantee holds: evaluations grow with σ². Mind that σ bounds tails and not "
+                "only the spread: for bounded results half the range is safe, less is not.",
             )
         words += f" ({p_value(p)} under the claimed σ)."
         if p < HINT:
@@ -296,14 +307,14 @@ class Noise(ABC):
 
     def measured(self, spread: Spread) -> str:
         """The noise that was measured, beside what is stated."""
-        degrees = f"{spread.replicates} degrees of freedom"
+        degrees = f"{count(spread.replicates, 'degree')} of freedom"
         return f"standard deviation {spread.deviation:.3g} ({degrees}), and σ = {self.sigma:g}"
 
     def smaller(self, spread: Spread) -> str:
         """The smaller noise that was measured, in words."""
         return f"a σ of {spread.deviation:.3g}"
 
-    def unequal(self, spread: Spread, names: Sequence[str]) -> Found | None:
+    def unequal(self, spread: Spread, names: Sequence[Label]) -> Found | None:
         """That the arms' noise is not as equal as it is stated to be; None if nothing shows it."""
         return None
 
@@ -316,7 +327,7 @@ class Noise(ABC):
         """A larger number for σ, with which the results agree, if they do not agree with this one."""
         from scipy.special import chdtri
 
-        if spread.replicates == 0:
+        if spread.replicates < ENOUGH:
             return []
         # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
         sigma = math.sqrt(spread.total / float(chdtri(spread.replicates, UPPER)))

@@ -488,7 +488,9 @@ class Guided(Algorithm):
         past: tuple[PlanResults, Mask] | None = None,
     ) -> AlgorithmOnProblem:
         """The algorithm on a problem, from the first result on or after those of the past."""
-        guided = partial(GuidedStrategy, features=problem.features, model=self.model, past=past)
+        guided = partial(
+            GuidedStrategy, features=problem.given.numbers, model=self.model, past=past
+        )
         planned = Planned(
             strategy=guided,
             threshold=ANY_MEANS,

@@ -125,7 +125,7 @@ def nothing_yet(study: Study) -> str:
 def names_of(problem: Problem, arms: Sequence[int], ax: Any) -> list[str]:
     """The names of arms, cut to the room that a panel has; one that is not unique has its row."""
     width = NAME_WIDTH if room(ax) >= WIDE else NARROW_NAME
-    names = [cut(problem.names[arm], width) for arm in arms]
+    names = [cut(str(problem.names[arm]), width) for arm in arms]
     seen = Counter(names)
     return [
         name if seen[name] == 1 else f"{name} #{arm}" for name, arm in zip(names, arms, strict=True)

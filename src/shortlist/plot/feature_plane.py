@@ -70,14 +70,14 @@ def plane(
     >>> ax.get_xlabel().splitlines()[0]
     'first principal component of the features (98 % of their variance)'
     """
-    places, shares = components(study.problem.features)
+    places, shares = components(study.problem.given.numbers)
     _, panel = axes_for(ax, 9 if shares[1] else 4)
     if study.problem.is_classical:
         why = "nothing is known about these arms, so no two are closer than any others."
         return say(panel, f"No plane to draw: {why}")
     if not shares.any():
         return say(panel, "No plane to draw: all arms have the same features.")
-    table = study.table()
+    table = study.model.table()
     look = look_of(study, history)
     words = _arms(panel, places, table["mean"].to_numpy())
     if look is not None:

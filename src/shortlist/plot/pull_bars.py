@@ -56,7 +56,7 @@ def pulls(study: Study, *, ax: Any = None, caption: bool = True) -> Figure:
     if not total.any():
         _, panel = axes_for(ax, 4, PULLS_ROW)
         return say(panel, "Nothing to draw yet: no evaluation has been asked for.")
-    table = study.table()
+    table = study.model.table()
     arms = _most_pulled(total, table["in_shortlist"].to_numpy())
     arms = best_first(table.iloc[arms], study.problem).index.to_numpy()
     inside = table["in_shortlist"].to_numpy()[arms]

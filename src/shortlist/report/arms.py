@@ -9,7 +9,7 @@ from shortlist.study.answer import best_first
 
 def arms(analysis: Analysis) -> HtmlTable:
     """The arms, the best estimated mean first; of very many those around the boundary."""
-    everyone, first, order = analysis.study.table(), 0, ""
+    everyone, first, order = analysis.study.model.table(), 0, ""
     K, m = analysis.study.problem.arms, analysis.study.problem.m
     if analysis.study.statistic is not None:
         everyone = best_first(everyone, analysis.study.problem)
@@ -26,7 +26,7 @@ def arms(analysis: Analysis) -> HtmlTable:
     places = decimals(shown)
     rows = [
         [
-            arm["name"],
+            str(arm["name"]),
             f"{arm['pulls']:,}",
             *(number(arm[column], places) for column in ("mean", "lower", "upper")),
             "yes" if arm["in_shortlist"] else "",

@@ -145,7 +145,7 @@ def _course(analysis: Analysis) -> list[str]:
     if corrected:
         results = count(corrected, "result")
         words.append(f"{results} {_were(corrected)} corrected after being told.")
-    names = [plain(name) for name in study.shortlist.names]
+    names = [plain(str(name)) for name in study.shortlist.names]
     if 0 < len(names) <= NAMES_LISTED:
         between = "; " if any("," in name for name in names) else ", "
         words.append(f"The shortlist, best estimated mean first: {between.join(names)}.")

@@ -52,12 +52,12 @@ def answer(study: Study) -> dict[str, Any]:
     places = decimals(found.table)
     rows = [
         [
-            arm["name"],
+            str(arm["name"]),
             number(arm["mean"], places),
             f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
             f"{arm['pulls']:,}",
         ]
-        for arm in found.table[:ROWS_SHOWN].to_dict(orient="records")
+        for arm in found.table[:ROWS_SHOWN].reset_index().to_dict(orient="records")
     ]
     K, m = study.problem.arms, study.problem.m
     what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
@@ -156,7 +156,12 @@ def failures(study: Study) -> HtmlTable:
     """Evaluations that failed, the latest first."""
     failed = [trial for trial in reversed(study.trials) if trial.state == "failed"]
     rows = [
-        [f"{trial.number:,}", trial.name, utc(trial.closed_at), _shortened(trial.reason or "–")]
+        [
+            f"{trial.number:,}",
+            str(trial.name),
+            utc(trial.closed_at),
+            _shortened(trial.reason or "–"),
+        ]
         for trial in failed[:FAILURES_SHOWN]
     ]
     columns = {"Trial": "number", "Arm": "name", "When": "words", "Reason": "quoted"}

@@ -66,7 +66,7 @@ class Outcome:
     @cached_property
     def table(self) -> pd.DataFrame:
         """Every drug with the baseline's score and rank, and its label; the shortlist first."""
-        table = self.study.table().set_index("name")
+        table = self.study.table()
         table["simulated"] = self.rewards.mean(axis=(1, 2))
         table["baseline"] = self.screen.baseline()
         table["baseline_rank"] = table["baseline"].rank(ascending=False, method="min")
@@ -87,7 +87,7 @@ class Outcome:
 
     def ranking(self) -> pd.DataFrame:
         """The shortlist with its intervals, and the baseline's first drugs beside it."""
-        own = self.table.loc[list(self.study.shortlist.names)]
+        own = self.table.loc[self.study.shortlist.names]
         other = self.table["baseline"].sort_values(ascending=False, kind="stable").head(len(own))
         columns = ("mean", "lower", "upper", "pulls", "simulated")
         return pd.DataFrame(
@@ -160,7 +160,7 @@ class Outcome:
             {drug: rewards[drug] for drug in drawn},
             labels={drug: float(table.loc[drug, "label"]) for drug in drawn},
             baseline={drug: float(table.loc[drug, "baseline"]) for drug in drawn},
-            shortlist=self.study.shortlist.names,
+            shortlist=list(map(str, self.study.shortlist.names)),
             title=title,
         )
 
@@ -223,15 +223,14 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
     The rewards, from ``DrugScreen.simulate``, show the misfit of the linear model.
     """
     problem, relation = study.problem, study.bound.relation
-    words = [
-        f"Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
-        f"{problem.noise.figure} "
-        + (
-            "holds."
-            if problem.sigma >= SIGMA
-            else "is your own assumption: only 0.5 or more is proven."
-        )
-    ]
+    claimed = problem.noise.figure
+    holds = (
+        "holds" if problem.sigma >= SIGMA else "is your own assumption: only 0.5 or more is proven"
+    )
+    rests = f"is ½-sub-Gaussian whatever its distribution, so {claimed} {holds}"
+    if not study.bound.noise.uses_sigma:
+        rests = "nothing else is assumed of it"
+    words = [f"Noise: a reward lies in [0, 1] and {rests}."]
     if not relation.uses_features:
         used = "features only helped to guess" if relation.guide else "no features were used"
         return [*words, f"Means: nothing is assumed about them; {used}."]

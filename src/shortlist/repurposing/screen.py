@@ -284,7 +284,7 @@ class DrugScreen:
         self,
         m: int,
         *,
-        sigma: float = SIGMA,
+        sigma: float | str = SIGMA,
         classical: bool = False,
         algorithm: str | None = None,
         **settings: Any,
@@ -295,21 +295,24 @@ class DrugScreen:
         ----------
         m : int
             How many drugs to find.
-        sigma : float
+        sigma : float or "bounded"
             The noise. Rewards lie in [0, 1], so 0.5 is proven whatever their distribution; less
-            needs a reason.
+            needs a reason. ``"bounded"``, with ``reward_range=(0, 1)`` and ``algorithm="auto"``, adapts to
+            how little they vary.
         classical : bool
             Whether to leave the features out: nothing is then assumed of the means.
         algorithm : str, optional
             By default m-LinGapE, and LUCB without features.
         **settings
-            Settings of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``.
+            Settings of ``Study``: ``delta``, ``epsilon``, ``threshold``, ``S``. The model is that of
+            the paper, without an intercept, unless ``intercept=True`` is among them.
         """
         from shortlist.study.study import Study
 
         arms: dict[str, Any] = {"arms": self.drugs} if classical else {"features": self.features.T}
         chosen = algorithm or ("LUCB" if classical else "m-LinGapE")
-        return Study(m=m, sigma=sigma, algorithm=chosen, seed=self.seed, **arms, **settings)
+        settings = {"intercept": False, **arms, **settings}
+        return Study(m=m, sigma=sigma, algorithm=chosen, seed=self.seed, **settings)
 
     def baseline(self) -> pd.Series[float]:
         """The score of L1000 CDS² (Algorithm 3): drug → 1 − cosine(signature, disease).

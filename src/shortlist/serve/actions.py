@@ -123,8 +123,9 @@ def tell_unasked(study: Study, results: Sequence[Sequence[object]]) -> Told:
     Those told before, by their keys, are left alone.
     """
     for arm, _, key, *_ in results:
-        if not isinstance(arm, str) or not isinstance(key, str):
-            raise InvalidInput("arm and key must be texts: nothing was told.")
+        named = isinstance(arm, str) or (type(arm) is int and arm in study.problem.names)
+        if not named or not isinstance(key, str):
+            raise InvalidInput("arm must be a name, and key a text: nothing was told.")
     return _numbers(*study.tell_once(unasked=results))
 
 
@@ -160,14 +161,6 @@ def tell_file(study: Study, file: object, text: object, measured_again: object) 
     known = [*told.known, *done["known"]]
     report = {"taken": done["taken"], "known": known, "blank": told.blank, "left": told.left}
     return {**report, **state(study)}
-
-
-def unasked_results(
-    study: Study, told: PlateResults
-) -> list[tuple[str, float, str, int | str | None]]:
-    """The results of a file that nobody asked for: the arm's name, value, key and block."""
-    names = study.problem.names
-    return [(names[arm], value, key, block) for arm, value, key, block in told.unasked]
 
 
 def tell_results(study: Study, results: Sequence[tuple[object, object]]) -> Told:

@@ -21,7 +21,7 @@ from shortlist.report.methods import plain
 from shortlist.report.rendering import environment
 from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import HtmlTable, decimals, number
-from shortlist.serve.actions import MOST_TRIALS, unasked_results
+from shortlist.serve.actions import MOST_TRIALS
 from shortlist.serve.statistic_chart import statistic_chart
 from shortlist.study.answer import best_first
 from shortlist.study.insight.summary import study_words, trial_numbers
@@ -86,9 +86,10 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     if not answer.names:
         return []
     table = study.table()
-    rest = best_first(table[~table["name"].isin(answer.names)], study.problem)
+    rest = best_first(table[~table["in_shortlist"]], study.problem)
     rest = rest.dropna(subset=["mean"])  # retired arms have none
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
+    shown = shown.reset_index()
     places = decimals(shown)
     ends = frame_of(shown["lower"].to_numpy(), shown["upper"].to_numpy())
     low, high = (0.0, 0.0) if ends is None else ends
@@ -99,7 +100,7 @@ def _arms(study: Study) -> list[dict[str, Any]]:
 
     return [
         {
-            "name": arm["name"],
+            "name": str(arm["name"]),
             "listed": arm["listed"],
             "pulls": f"{arm['pulls']:,}",
             "mean": number(arm["mean"], places),
@@ -124,7 +125,7 @@ def _open(study: Study, pending: Sequence[Trial]) -> HtmlTable:
     rows = [
         [
             f"{trial.number:,}",
-            trial.name,
+            str(trial.name),
             *([str(trial.block)] if study.problem.blocks.exist else []),
             reason.words,
             utc(trial.asked_at),
@@ -179,20 +180,20 @@ def results_of(study: Study, told: PlateResults) -> list[dict[str, Any]]:
     """The results of a file as ``actions.tell`` takes them."""
     return [{"trial": trial, "value": value} for trial, value in told.results] + [
         {"arm": arm, "value": value, "key": key, "block": block}
-        for arm, value, key, block in unasked_results(study, told)
+        for arm, value, key, block in told.unasked
     ]
 
 
 def preview(study: Study, sent: Sent, told: PlateResults) -> str:
     """What a file would tell, to be confirmed."""
     trials = [
-        [f"{trial:,}", study.trials[trial].name, repr(value), study.trials[trial].state]
+        [f"{trial:,}", str(study.trials[trial].name), repr(value), study.trials[trial].state]
         for trial, value in told.results[:PREVIEWED]
     ]
     columns = {"Trial": "number", "Arm": "name", "Value": "number", "State now": "words"}
-    unasked = unasked_results(study, told)
+    unasked = told.unasked
     if unasked:
-        trials = [[arm, repr(value), key] for arm, value, key, _ in unasked[:PREVIEWED]]
+        trials = [[str(arm), repr(value), key] for arm, value, key, _ in unasked[:PREVIEWED]]
         columns = {"Arm": "name", "Value": "number", "Key": "quoted"}
     results = results_of(study, told)
     return _render(

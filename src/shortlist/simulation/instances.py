@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.arrays import Label
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.noise import Noise
@@ -58,7 +59,7 @@ class Instance:
     means: NDArray[np.float64]
     m: int
     sigma: float | NDArray[np.float64]
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     reward: Rule
     parameters: NDArray[np.float64]
     S: float | None

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from shortlist.arrays import Reals
-from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many
+from shortlist.catalog.recommendation import algorithm_for_trust
+from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.noise.noise import positive
 from shortlist.numerics.jit import notice
 from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.problem import Problem
@@ -28,11 +31,12 @@ MOST = 200_000  # evaluations of a simulated study
 NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
 MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
 PROBE = 500  # evaluations to see how long one takes
+DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """How many evaluations simulated studies took, with the pilot means as the true ones."""
+    """How many evaluations simulated studies took: ``print`` it."""
 
     # How many studies there were, and how many had not stopped after ``most`` evaluations.
     runs: int
@@ -43,6 +47,35 @@ class Forecast:
     low: float
     high: float
     cost: float | None = None  # the median of the costs, where costs were stated
+    whole: int | None = None  # evaluations of every arm on every block, where there is a pool
+
+    def __str__(self) -> str:
+        return self.words()
+
+    def words(self, least: float = 0.0) -> str:
+        """The forecast in words; where simulated studies were cut off, no less than ``least``.
+
+        Examples
+        --------
+        >>> print(Forecast(20, 0, 10_000, 350.0, 220.0, 510.0))
+        about 350 evaluations (220 to 510 in 20 simulated studies, one evaluation at a time).
+        """
+        cut = ""
+        if self.unfinished:
+            cut = (
+                f"{self.unfinished} of the {self.runs} "
+                f"were cut off at {self.most:,} evaluations, to save time."
+            )
+        if 2 * self.unfinished >= self.runs:
+            return f"more than {max(self.median, least):,.0f} evaluations: {cut}"
+        between = f"{self.low:,.0f} to {self.high:,.0f} in " if self.runs > 1 else "in "
+        simulated = "1 simulated study" if self.runs == 1 else f"{self.runs} simulated studies"
+        pool = "" if self.whole is None else f" Every arm on every block would be {self.whole:,}."
+        paid = "" if self.cost is None else f", at a cost of about {self.cost:,.4g}"
+        return (
+            f"about {self.median:,.0f} evaluations{paid} ({between}{simulated}, one evaluation at a time)."
+            f"{pool} {cut}".rstrip()
+        )
 
 
 @dataclass(frozen=True)
@@ -113,7 +146,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
             samples = lower_bound(own, problem.delta).samples
     except InvalidSetting as error:
         why_not = str(error)
-    return Outlook(*known, samples, why_not, _forecast(study, instance, settings))
+    return Outlook(*known, samples, why_not, _forecast(study, lambda run: instance, settings))
 
 
 def is_far_from_linear(outlook: Outlook, problem: Problem) -> bool:
@@ -128,9 +161,6 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
     Else they are the pilot's own, and other arms have the average of these.
     """
     problem = study.problem
-    for name in pilot:
-        if name not in problem.names:
-            raise unknown_among_many("arm", name, problem.names)
     rows = [problem.index(name) for name in pilot]
     means = study.bound.mirrored(np.array(list(pilot.values())))
     if not study.bound.relation.uses_features:
@@ -153,13 +183,95 @@ def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any
     return compare(algorithm, instance, workers=1, progress=False, **settings).frame
 
 
-def _forecast(study: Study, instance: Instance, settings: dict[str, Any]) -> Forecast | None:
+def forecast(
+    features: Any = None,
+    m: int = 1,
+    *,
+    sigma: Any,
+    spread: float | None = None,
+    means: Any = None,
+    **settings: Any,
+) -> Forecast:
+    """How many evaluations a study would take, by simulating it with normal noise.
+
+    Say how far apart the means are: either ``means``, such as those of a pilot, or ``spread``, the
+    standard deviation of the means over the arms. With a spread, every simulated study has other
+    means: linear in the features, where the answer assumes that. It takes a few seconds.
+
+    Parameters
+    ----------
+    features, m, sigma, **settings
+        As for ``Study``; σ must be a number.
+    spread : float
+        How far apart the means of the arms are: their standard deviation.
+    means : array, Series or dict
+        The means, in the order of the arms or by their names; not every arm needs one.
+
+    Examples
+    --------
+    >>> features = np.random.default_rng(0).normal(size=(20, 3))
+    >>> expected = forecast(features, m=3, sigma=0.5, epsilon=0.1, spread=1.0)
+    >>> expected.low <= expected.median <= expected.high
+    True
+    """
+    study = Study(features, m, sigma=sigma, **settings)
+    problem = study.problem
+    if (spread is None) == (means is None):
+        raise InvalidSetting(
+            "a forecast depends on how far apart the means are: give spread=…, their standard "
+            "deviation over the arms, or means=…, and not both."
+        )
+    if problem.noise.awaits_estimate or not study.aim.certifies:
+        raise InvalidSetting(
+            "there is a forecast for a σ that is given, and for a study without a budget: give "
+            "sigma=… as a number, and no budget."
+        )
+    if "trust" in settings:
+        trusted = {"has_features": features is not None}
+        chosen = algorithm_for_trust(settings["trust"], None, settings.get("algorithm"), **trusted)
+        settings = {**settings, "algorithm": chosen or AUTO}
+    shape: dict[str, Any] = {"m": problem.m, "sigma": problem.noise.deviations}
+
+    def instance_of(truth: Reals) -> Instance:
+        return from_arrays(problem.features, means=truth, arms=problem.names, **shape)
+
+    if means is not None:
+        given = means.items() if hasattr(means, "items") else zip(problem.names, means, strict=True)
+        truth, _ = _pilot_means(study, {str(name): float(mean) for name, mean in given})
+        found = _forecast(study, lambda run: instance_of(truth), settings)
+    else:
+        size = positive("spread", spread)
+        found = _forecast(study, lambda run: instance_of(_drawn_means(study, size, run)), settings)
+    if found is None:
+        raise InvalidSetting(
+            f"the means of ranks {problem.m} and {problem.m + 1} are equal: no study stops at "
+            "epsilon=0. Set epsilon > 0."
+        )
+    pool = problem.blocks.number
+    return replace(found, whole=None if pool is None else pool * problem.arms)
+
+
+def _drawn_means(study: Study, spread: float, run: int) -> Reals:
+    """Means with this standard deviation over the arms, linear where the answer assumes that."""
+    draw, problem = np.random.default_rng([run, DRAWN]), study.problem
+    basis = problem.orthonormal if study.bound.relation.shape else None
+    size = problem.arms if basis is None else basis.shape[1]
+    free = draw.standard_normal(size)
+    truth = free if basis is None else basis @ free
+    about = truth - truth.mean()
+    return np.asarray(about * (spread / max(float(about.std()), np.finfo(float).tiny)))
+
+
+def _forecast(
+    study: Study, drawn: Callable[[int], Instance], settings: dict[str, Any]
+) -> Forecast | None:
+    """What simulated studies took, each of the instance that is drawn for it."""
     options = {"threshold": settings.get("threshold"), "S": study.problem.S}
 
     def simulate(run: int, most: int) -> tuple[int, bool, float]:
         algorithm = settings.get("algorithm", AUTO)
         cut = {"runs": 1, "start": run, "max_samples": most}
-        frame = _simulated(study, algorithm, instance, **options, **cut)
+        frame = _simulated(study, algorithm, drawn(run), **options, **cut)
         cost = study.problem.costs.total(frame["pulls"].iloc[0])
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist import notebook
+from shortlist.arrays import Label
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
@@ -43,10 +44,10 @@ class Certain:
     """
 
     epsilon: float | None
-    inside: tuple[str, ...]
-    undecided: tuple[str, ...]
-    open_inside: tuple[str, ...]
-    open_outside: tuple[str, ...]
+    inside: tuple[Label, ...]
+    undecided: tuple[Label, ...]
+    open_inside: tuple[Label, ...]
+    open_outside: tuple[Label, ...]
     words: str
 
     def __str__(self) -> str:
@@ -68,16 +69,19 @@ class Shortlist:
 
     Attributes
     ----------
-    names : tuple of str
-        Best estimated mean first.
+    names : list of int or str
+        As they were given, best estimated mean first: ``table.loc[names]`` of your own table.
+    arms : list of int
+        The same by their rows.
     table : DataFrame
-        name, pulls, mean, lower, upper of each.
+        pulls, mean, lower, upper of each, by name.
     evaluations : int
         How many evaluations it took.
     final : bool
         Whether the study has stopped; before that there is no guarantee.
     guarantee : Guarantee
-        Whether the answer is proven, under which assumptions, or why it is not: ``print`` it.
+        Whether the answer is proven, under which assumptions, or why it is not. Its ``short`` has
+        two lines, and ``print`` shows the exact statement.
     error : float or None
         With a budget, the estimated probability that the list is wrong; None without one, and
         until the initial pulls are in.
@@ -90,7 +94,8 @@ class Shortlist:
         study has stopped. None where nothing is.
     """
 
-    names: tuple[str, ...]
+    names: list[Label]
+    arms: list[int]
     table: pd.DataFrame
     evaluations: int
     final: bool
@@ -100,7 +105,7 @@ class Shortlist:
     coverage: str = ""
     certain: Certain | None = None
 
-    def __iter__(self) -> Iterator[str]:
+    def __iter__(self) -> Iterator[Label]:
         return iter(self.names)
 
     def __len__(self) -> int:
@@ -110,25 +115,26 @@ class Shortlist:
         return name in self.names
 
     def __str__(self) -> str:
-        figures = self.table.drop(columns="in_shortlist").to_string(
-            index=False, float_format="{:.4g}".format
-        )
+        figures = self._shown.to_string(index=False, float_format="{:.4g}".format)
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
         return printable("\n".join([figures, *self._below]))
 
     def _repr_html_(self) -> str:
-        shown = self.table.drop(columns="in_shortlist")
+        shown = self._shown
         figures = notebook.table(list(shown.columns), shown.itertuples(index=False, name=None))
         if not len(self):
             figures = notebook.paragraph("No shortlist yet: the first results are not all in.")
         return figures + "".join(map(notebook.paragraph, self._below))
 
     @property
+    def _shown(self) -> pd.DataFrame:
+        return self.table.drop(columns="in_shortlist").reset_index()
+
+    @property
     def _below(self) -> list[str]:
         """What is said below the table."""
-        more = [self.already, self.coverage] if len(self) else []
-        return list(filter(None, [self.effort, self.guarantee.text, *more]))
+        return list(filter(None, [self.already if len(self) else "", self.guarantee.short]))
 
     @property
     def already(self) -> str:

@@ -13,21 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import Label
 from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.engine.algorithm import OWN, Algorithm
 from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
-from shortlist.features import column_name
+from shortlist.features import Features, column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Costs, Problem
+from shortlist.problem import Costs, Problem, flag
 from shortlist.storage.base import Settings
 from shortlist.study.model import Addition
+from shortlist.study.trial import FeatureRow
 
 LONGEST = 1e10  # seconds: dates end with the year 9999
 KEYS = (
-    *("m", "sigma", "delta", "epsilon", "S", "direction"),
+    *("m", "sigma", "delta", "epsilon", "S", "direction", "intercept"),
     *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
 )
 
@@ -37,7 +39,7 @@ class Definition:
     """Everything that was chosen when a study was begun."""
 
     choices: dict[str, Any]  # by ``KEYS``: numbers and names only
-    names: tuple[str, ...]  # the arms'
+    names: tuple[Label, ...]  # the arms'
     features: NDArray[np.float64] | None  # None for a classical study
     # What the features are called, for people: no part of what defines the study.
     columns: tuple[str, ...] | None = None
@@ -53,10 +55,9 @@ class Definition:
         lease: object,
         classical: bool,
         audit: object = True,
+        intercept: bool = True,
     ) -> Definition:
         """The definition of a study of this problem; checks the lease and the flag."""
-        if not isinstance(audit, bool | np.bool_):  # and nothing that only looks like it
-            raise InvalidSetting(f"audit must be True or False, got {audit!r}.")
         choices = {
             "m": problem.m,
             "sigma": problem.noise.written,
@@ -67,13 +68,21 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": bool(audit) and not problem.blocks.shifts,  # there is none within blocks
+            "audit": flag("audit", audit)
+            and not problem.blocks.shifts,  # there is none within blocks
             "direction": problem.direction,
+            "intercept": intercept,
             "blocks": problem.blocks.written,
             "costs": problem.costs.written,
         }
-        features = None if classical else problem.features
-        return cls(choices, problem.names, features, problem.columns)
+        given = problem.given
+        features = None if classical else given.numbers
+        return cls(
+            choices,
+            problem.names,
+            features,
+            None if given.columns is None else tuple(given.columns),
+        )
 
     @classmethod
     def read(cls, stored: Settings, name: str) -> Definition:
@@ -97,6 +106,10 @@ class Definition:
             )
         return definition
 
+    def feature_row(self, arm: int) -> FeatureRow | None:
+        """The features of an arm, as they were given."""
+        return None if self.features is None else FeatureRow(self.features[arm], self.columns)
+
     @property
     def audit(self) -> bool:
         """Whether linearity is tested."""
@@ -117,12 +130,15 @@ class Definition:
 
     def problem(self) -> Problem:
         """The problem of the study."""
-        asked = {key: self.choices[key] for key in ("m", "delta", "epsilon", "S", "direction")}
+        keys = ("m", "delta", "epsilon", "S", "direction", "intercept")
+        asked = {key: self.choices[key] for key in keys}
+        given: Features | None = None
+        if self.features is not None:
+            fits = len(self.columns or ()) == self.features.shape[1]
+            given = Features(self.features, self.names, self.columns if fits else None)
         noise = Noise.read(self.choices["sigma"])
         asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
-        problem = Problem.of(self.features, arms=self.names, sigma=noise, **asked)
-        width = 0 if self.features is None else self.features.shape[1]
-        return replace(problem, columns=self.columns if len(self.columns or ()) == width else None)
+        return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
         """The definition as it is stored: choices and names as JSON, features as bytes."""
@@ -158,7 +174,7 @@ class Definition:
 
     def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
         """Without the arms at its end that were added to the stored study later; else as it is."""
-        later: list[str] = []
+        later: list[Label] = []
         rows: list[NDArray[np.float64]] = []
         first = len(stored.names)
         for names, more in added:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shortlist import guarantee
-from shortlist.guarantee import Assumption, Condition, Course, Guarantee
+from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
 from shortlist.printable import count, quoted
 from shortlist.study.budget import error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
@@ -18,6 +18,7 @@ from shortlist.study.insight.linearity_words import (
     is_linearity_tested,
     is_linearity_untested,
     passed,
+    passed_in_short,
     rejected,
     untested,
 )
@@ -42,22 +43,24 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     'No guarantee yet'
     """
     parts = study.bound.claim, _assumptions(study), conditions(study)
+    answer = Answer(study.problem, answered_evaluations(study))
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
             *parts,
+            answer=answer,
             estimate=error_words(study, error),
             progress="" if study.done else spent,
             doubts=doubts(study),
         )
     if study.audit.rejection is not None:
-        badge, why = rejected(study)
-        return guarantee.not_certified(*parts, badge=badge, why=why)
+        badge, why, way = rejected(study)
+        return guarantee.not_certified(*parts, answer=answer, badge=badge, why=why, remedy=way)
     if not study.done and study.audit.plan is not None and study.audit.is_running:
         test = len(study.audit.plan), len(study.audit.missing(study.trials))
-        return guarantee.not_yet(*parts, test=test)
+        return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
-        return guarantee.not_yet(*parts, notes=_to_come(study), doubts=doubts(study))
+        return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
     notes = guarantee.exact(study.problem) if _is_exact(study) else []
     if rests_on_features(study.bound):
         notes = [untested(study) if is_linearity_untested(study) else passed(study)]
@@ -65,9 +68,16 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
             hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
         ]
         notes += filter(None, [price_of_proof(study)])
+    untested_now = is_linearity_untested(study)
     return guarantee.final(
-        *parts, notes=notes, untested=is_linearity_untested(study), doubts=doubts(study)
+        *parts, answer=answer, notes=notes, untested=untested_now, doubts=doubts(study)
     )
+
+
+def answered_evaluations(study: View) -> int:
+    """How many evaluations the answer took; what came in late has no part in it."""
+    late = study.answered_at + len(study.audit.results)
+    return late if study.done else study.evaluations
 
 
 def _is_exact(study: View) -> bool:
@@ -103,7 +113,8 @@ def _model(study: View, assumption: Assumption) -> Assumption:
         finding = guarantee.rejected_by_tests(departure(study))
         return assumption._replace(tested=True, finding=finding)
     if is_linearity_tested(study):
-        return assumption._replace(tested=True, finding=passed(study))
+        short = f"{assumption.short} ({passed_in_short(study)})"
+        return assumption._replace(tested=True, finding=passed(study), short=short)
     return assumption._replace(finding=guarantee.not_tested(final=study.done))
 
 

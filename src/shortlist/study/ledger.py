@@ -7,7 +7,7 @@ import json
 import numbers
 import struct
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM, NO_BLOCK
+from shortlist.arrays import NO_ARM, NO_BLOCK, Label
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
 from shortlist.engine.follow import (
     ADD,
@@ -35,7 +35,15 @@ from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.model import Addition
-from shortlist.study.trial import FAILURES_IN_A_ROW, Cause, Correction, Origin, State, Trial
+from shortlist.study.trial import (
+    FAILURES_IN_A_ROW,
+    Cause,
+    Correction,
+    FeatureRow,
+    Origin,
+    State,
+    Trial,
+)
 
 Kind = Literal[
     "renewed", "reopened", "corrected", "carried", "verifying", "widened", "retired", "added"
@@ -120,7 +128,7 @@ class Retirement(NamedTuple):
     """
 
     arm: int
-    name: str
+    name: Label
     reason: str
     whatever_the_results: bool
     from_start: bool
@@ -136,7 +144,7 @@ class Retirement(NamedTuple):
 class Added(NamedTuple):
     """Arms that were added: their names, their features, and whether before any result."""
 
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     rows: list[list[float]] | None
     from_start: bool
     change: int = 0
@@ -166,12 +174,14 @@ class Ledger:
 
     def __init__(
         self,
-        names: tuple[str, ...],
+        names: tuple[Label, ...],
         seed: int,
         settings: bytes = b"",
         blocks: Blocks = NO_BLOCKS,
+        rows: Callable[[int], FeatureRow | None] = lambda arm: None,
     ) -> None:
-        self.names, self._seed, self.blocks = names, seed, blocks
+        self.names, self._seed, self._rows, self.blocks = names, seed, rows, blocks
+        self._given = len(names)  # arms, without those that were added
         # Of trials that are open or told, the last of each cell, where a cell has one result.
         self.cells: dict[Cell, Trial] = {}
         self._block_seeds: dict[int, int] = {}  # of the blocks that were ever asked for or told
@@ -279,6 +289,7 @@ class Ledger:
             other_keys=other_keys,
             block=self.blocks.label(cell.block),
             block_index=cell.block,
+            feature_row=self._feature_row(cell.arm),
         )
         self._enter(trial)
         self.written[number] = None
@@ -547,8 +558,9 @@ class Ledger:
             seed = seeds[number - known] if new else self.trials[number].seed
             keys = () if row[-1] is None else tuple(json.loads(row[-1]))
             rest = *row[STATE : CAUSE.start], Cause._make(row[CAUSE]), *row[CAUSE.stop : -1], keys
-            of_block = {"block": self.blocks.label(block), "block_index": block}
-            trial = Trial(number, arm, self.names[arm], seed, *rest, **of_block)
+            besides: dict[str, Any] = {"block": self.blocks.label(block), "block_index": block}
+            besides["feature_row"] = self._feature_row(arm)
+            trial = Trial(number, arm, self.names[arm], seed, *rest, **besides)
             _check_state(trial, len(self.names))
             if new:
                 self._enter(trial)
@@ -674,6 +686,14 @@ class Ledger:
         for place, step in enumerate(self._order):
             _write(steps, place, step if isinstance(step, Marker) else self.trials[step])
         return steps
+
+    def _feature_row(self, arm: int) -> FeatureRow | None:
+        """The features of an arm, also of one that was added."""
+        first = self._rows(0)
+        if arm < self._given or first is None:
+            return self._rows(arm)
+        added = [row for each in self.added for row in each.rows or ()]
+        return FeatureRow(np.array(added[arm - self._given]), first.columns)
 
     def copies_of(
         self, trials: Sequence[Trial], mark: str, own_mark: str

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM
+from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import Steps
@@ -141,6 +141,11 @@ class Log:
         """Seconds after which a trial may be asked for again."""
         lease: float | None = self._definition.choices["lease"]
         return lease
+
+    @property
+    def intercept(self) -> bool:
+        """Whether the means may have a level of their own."""
+        return bool(self._definition.choices["intercept"])
 
     def _mend(self) -> None:
         """Read all of it again where a change was cut short."""
@@ -469,10 +474,10 @@ class Log:
         cancelled. ``taken`` are those of the ``trials`` that were processed, in that order.
         ``own_mark`` is this study's.
         """
-        arms = {name: arm for arm, name in enumerate(self.ledger.names)}
+        arms = {str(name): arm for arm, name in enumerate(self.ledger.names)}
         processed = dict.fromkeys(trial.number for trial in taken)
         ended = [t for t in trials if t.state == "failed" or t.number in processed]
-        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if t.name in arms]
+        copied = [t for t in trials[: ended[-1].number + 1 if ended else 0] if str(t.name) in arms]
 
         def act(transaction: Transaction) -> list[Trial]:
             ledger, now = self._ledger, transaction.now
@@ -496,7 +501,7 @@ class Log:
                 others = trial.keys if key else ()
                 group = groups.get(trial.number, f"trial {trial.number}")
                 block = ledger.blocks.carried(trial.block, blocks, ledger.next_block, group)
-                cell = Cell(arms[trial.name], block)
+                cell = Cell(arms[str(trial.name)], block)
                 if cell in ledger.cells:
                     copies[trial.number] = self._same_cell(ledger.cells[cell], trial, now)
                     continue
@@ -632,14 +637,17 @@ class Log:
                 f"{name!r} cannot be retired because of results before the first plan is complete: "
                 f"nothing was changed. Tell the results of the first plan. {unless}"
             )
+        # With features and results in a range the first of the two cannot either.
+        ways = ("Guess-and-verify", "Guess-and-verify (own results)")
+        other = ways[bound.name == ways[0]]
         raise InvalidInput(
             f"{bound.name} cannot go on where an arm is retired because of results: the choice of "
             f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
-            "Otherwise go on with Guess-and-verify, and retire it there: "
-            "study.continued(algorithm='Guess-and-verify')."
+            "Otherwise go on with an algorithm that can, and retire it there: "
+            f"study.continued(algorithm={other!r})."
         )
 
-    def add(self, names: tuple[str, ...], rows: list[list[float]] | None) -> None:
+    def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:
         """Let arms be evaluated from now on that were not there before."""
 
         def act(transaction: Transaction) -> None:
@@ -776,7 +784,8 @@ def begun(definition: Definition) -> Checkpoint:
 def empty_ledger(definition: Definition) -> Ledger:
     """The ledger of a study that has no trials yet."""
     seed = definition.choices["seed"]
-    return Ledger(definition.names, seed, definition.digest, definition.blocks)
+    drawn = definition.digest, definition.blocks, definition.feature_row
+    return Ledger(definition.names, seed, *drawn)
 
 
 @cache

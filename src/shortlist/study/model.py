@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import NO_ARM, Integers, Reals
+from shortlist.arrays import NO_ARM, Integers, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import (
@@ -38,7 +38,7 @@ from shortlist.study.answer import EVERY, arm_table
 class Addition(NamedTuple):
     """Arms that are added while a study runs."""
 
-    names: tuple[str, ...]
+    names: tuple[Label, ...]
     rows: Reals | None  # their features; None without
 
 

@@ -15,6 +15,7 @@ from shortlist.printable import iso
 from shortlist.study import AGAIN, ROW_KEY
 
 if TYPE_CHECKING:
+    from shortlist.arrays import Label
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
@@ -47,8 +48,8 @@ class PlateRow:
 class PlateResults(NamedTuple):
     """Results to tell, and the numbers of trials that were told before or are still blank.
 
-    ``unasked`` are results without a trial of this study: the arm's row, the value, a key, and the
-    block by its name or number.
+    ``unasked`` are results without a trial of this study: the arm's name, the value, a key, and
+    the block by its name or number.
     ``left`` are trials that are open and have a value, where only what was told before and
     measured again is to be told.
     """
@@ -56,7 +57,7 @@ class PlateResults(NamedTuple):
     results: list[tuple[int, float]]
     known: list[int]
     blank: list[int]
-    unasked: list[tuple[int, float, str, int | str | None]]
+    unasked: list[tuple[Label, float, str, int | str | None]]
     left: list[int]
 
 
@@ -244,7 +245,7 @@ def _match_trials(
                 f"{len(study.trials)} so far, numbered from 0."
             )
         trial = study.trials[row.trial]
-        if not _is_same(row.arm, trial.name):
+        if not _is_same(row.arm, str(trial.name)):
             raise InvalidInput(
                 f"{where}: trial {row.trial} is of {trial.name!r} and the line says {row.arm!r}. "
                 "Check which was measured; a spreadsheet may have changed the name."
@@ -267,7 +268,7 @@ def _match_trials(
         elif measured_again:
             if again is not None:
                 raise _differs(where, again, row, value, measured_again)
-            matched.unasked.append((trial.arm, value, key, trial.block))
+            matched.unasked.append((trial.name, value, key, trial.block))
         elif trial.state == "told" and trial.was_told(value):
             matched.known.append(row.trial)
         else:
@@ -284,7 +285,8 @@ def _match_unasked(
     """Add rows without a trial of this study."""
     from shortlist.study.ledger import key_of_trial
 
-    arms = {name.strip(): arm for arm, name in enumerate(study.problem.names)}
+    names = study.problem.names
+    arms = {str(name).strip(): arm for arm, name in enumerate(names)}
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
@@ -308,7 +310,7 @@ def _match_unasked(
         elif known:
             raise _differs(where, known[0], row, value, measured_again)
         else:
-            matched.unasked.append((arm, value, again if measured_again else first, block))
+            matched.unasked.append((names[arm], value, again if measured_again else first, block))
 
 
 def _check_block(where: str, row: PlateRow, trial: Trial, study: Study) -> None:
@@ -365,7 +367,7 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         if found is not None and trial.state == "told":
             told.setdefault((found[1], found[3]), {})[found[2]] = trial
     files = {name for name, _ in told}
-    mine: dict[str, tuple[int, float]] = {}
+    mine: dict[str, tuple[Label, float]] = {}
     for arm, value, key, _ in matched.unasked:
         found = ROW_KEY.fullmatch(key)
         if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
@@ -375,7 +377,7 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
         shared = mine.keys() & rows.keys()
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
             continue
-        if all(mine[n][0] == rows[n].arm and rows[n].was_told(mine[n][1]) for n in shared):
+        if all(mine[n][0] == rows[n].name and rows[n].was_told(mine[n][1]) for n in shared):
             raise ToldBefore(
                 f"{file}: {len(shared)} of its {len(mine)} rows are those of {name!r}, which was told "
                 "before: the same arms and values, row by row.",

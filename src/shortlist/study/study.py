@@ -9,13 +9,14 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import starmap
-from typing import Any, Literal, NamedTuple, NoReturn, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Never, NoReturn, overload
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
+from shortlist.arrays import Label
 from shortlist.blocks import Blocks, Cell
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
@@ -45,7 +46,9 @@ from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
 from shortlist.study.failing import in_words, nothing_to_ask, remedy
+from shortlist.study.familiar_words import RUN, SETTINGS, no_attribute, settings_of, unexpected
 from shortlist.study.guarantee_parts import (
+    answered_evaluations,
     differences,
     ending,
     equal_seeds,
@@ -60,6 +63,7 @@ from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Projection, remaining
+from shortlist.study.insight.watch import Watch
 from shortlist.study.ledger import Retirement, Source, checked_key
 from shortlist.study.log import IfTold, Log, Told, arms_added, begun
 from shortlist.study.running.objective import Objective, checked_value, storable
@@ -102,8 +106,13 @@ class Study(View):
         The slack allowed in the means.
     direction : {"maximize", "minimize"}
         Whether the best arms are those of largest or of smallest mean.
+    intercept : bool
+        Whether the means may have a level of their own: a column of ones is added to the features,
+        unless a combination of them is one. With False an arm whose features are all 0 has mean 0,
+        as in the paper.
     S : float, optional
-        A bound on ‖θ‖, for thresholds that need one; without features, on the norm of the K means.
+        A bound on ‖θ‖, with the intercept, for thresholds that need one; without features, on the
+        norm of the K means.
     budget : int, optional
         Stop after exactly this number of results, and estimate the probability of a wrong answer.
         Without it the study stops when the answer is certain enough.
@@ -159,7 +168,7 @@ class Study(View):
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, 0.2, 0.8][trial.arm] + 0.1 * noise.standard_normal())
     >>> study.shortlist.names
-    ('a',)
+    ['a']
     """
 
     _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
@@ -174,6 +183,7 @@ class Study(View):
         delta: float = 0.05,
         epsilon: float = 0.0,
         direction: Literal["maximize", "minimize"] = "maximize",
+        intercept: bool = True,
         S: float | None = None,
         budget: int | None = None,
         trust: Literal["linear", "guide"] = "linear",
@@ -188,7 +198,11 @@ class Study(View):
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
         costs: Any = None,
+        **others: Never,
     ) -> None:
+        if others:
+            known = settings_of(Study.__init__)
+            raise unexpected("Study", others, SETTINGS, known)
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
                 "a new study needs features or arms, but none were given. A study that is stored "
@@ -205,6 +219,7 @@ class Study(View):
             direction=direction,
             S=S,
             arms=arms,
+            intercept=intercept,
             blocks=blocks,
             costs=costs,
         ).locked()
@@ -212,6 +227,9 @@ class Study(View):
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
+        bound = find_algorithm(chosen).bind(problem, wide)
+        if doubt := bound.engine.setup.aim.doubtful_delta(problem.delta):
+            raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
             algorithm=chosen,
@@ -220,8 +238,8 @@ class Study(View):
             lease=lease,
             classical=features is None,
             audit=audit,
+            intercept=bool(intercept),
         )
-        bound = find_algorithm(chosen).bind(problem, wide)
         self.name, self.created_at = "study" if name is None else name, time.time()
         kept: Storage = MemoryStorage(begun(definition))
         if storage is not None:
@@ -246,8 +264,6 @@ class Study(View):
             elif bound.problem is not problem:
                 bound = find_algorithm(chosen).bind(problem, wide)
         self._begin(bound, definition, kept)
-        if doubt := self.aim.doubtful_delta(problem.delta):
-            warn_caller(UserWarning(doubt))
         if self.bound.relation.uses_features:
             warn_of_features(problem)
 
@@ -299,6 +315,11 @@ class Study(View):
             ) from error
         return study
 
+    if not TYPE_CHECKING:  # a type checker knows what a study has
+
+        def __getattr__(self, name: str) -> Any:
+            raise no_attribute(name)
+
     def __repr__(self) -> str:
         problem, state = self.problem, "stopped" if self.done else "not stopped"
         return (
@@ -348,7 +369,8 @@ class Study(View):
             Arguments of ``Study``. ``features=None`` assumes nothing about the means.
             ``trust="guide"`` lets the features guide the search, and prove nothing.
             ``algorithm=MisLid(misspecification=c)`` assumes means within c of linear.
-            ``sigma=…``, ``delta=…`` and ``m=…`` are other examples.
+            ``intercept=True`` lets the means have a level of their own. ``sigma=…``, ``delta=…`` and
+            ``m=…`` are other examples.
 
         Examples
         --------
@@ -368,7 +390,7 @@ class Study(View):
             )
         problem = self.problem.of_arms(self.bound.arms_left)
         settings: dict[str, Any] = {
-            "features": None if problem.is_classical else problem.features,
+            "features": None if problem.is_classical else problem.given,
             "m": problem.m,
             "sigma": problem.noise.as_stated,
             "delta": problem.delta,
@@ -379,6 +401,7 @@ class Study(View):
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
+            "intercept": self._log.intercept,
             "storage": self.address if storage is None else storage,
             "name": ", ".join([self.name, *starmap(_change, changes.items())])
             if name is None
@@ -418,10 +441,10 @@ class Study(View):
         """
         if other is self:
             raise InvalidInput("a study cannot be given its own results: nothing was told.")
-        known = set(self.problem.names)
+        known = set(map(str, self.problem.names))
         # In the order in which they came: whether one counts must be known before its value.
-        taken = [trial for trial in other.taken if trial.name in known]
-        lacking = sorted({trial.name for trial in other.taken} - known)
+        taken = [trial for trial in other.taken if str(trial.name) in known]
+        lacking = sorted({str(trial.name) for trial in other.taken} - known)
         if lacking and not taken:
             raise InvalidInput(
                 f"the study {other.name!r} has results of {quoted(lacking, 5)}, and of no arm of "
@@ -435,7 +458,7 @@ class Study(View):
             words += left_out(len(other.taken) - len(taken), lacking)
         source = Source(other.mark, ending(other) + words)
         told = self._log.carry(other.trials, taken, source, self.mark)
-        self._warn()
+        self._speak()
         if different := self.differing(other):
             warn_caller(GuaranteeInDoubt(differences(different, other.name)))
         if equal := self._with_equal_seeds(other):
@@ -471,13 +494,13 @@ class Study(View):
 
     def _begin(self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage) -> None:
         self.seed = checked_seed(definition.choices["seed"])
-        self._warned = False
+        self._watch = Watch()
         self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)
         if storage.where is not None:
             self._log.refresh()
             words = "the study %r in %s has %d results"
             LOGGER.info(words, self.name, storage.where, len(self._log.ledger.taken))
-            self._warn()
+            self._speak()
 
     # What it answers
 
@@ -493,22 +516,21 @@ class Study(View):
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
+        self._watch.look_soon()
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
         self._final, self._answered_at = None, 0
 
     def _shortlist(self, *, final: bool) -> Shortlist:
-        table = self.table()
-        listed = best_first(table[table["in_shortlist"]], self.problem).reset_index(drop=True)
+        table = self.model.table()
+        listed = best_first(table[table["in_shortlist"]], self.problem)
         error = None if self.aim.certifies else estimated_error(self)
-        evaluations = self.evaluations
-        if final:  # what came in late has no part in it
-            evaluations = self._answered_at + len(self.audit.results)
         return Shortlist(
-            names=tuple(listed["name"]),
-            table=listed,
-            evaluations=evaluations,
+            names=listed["name"].tolist(),
+            arms=listed.index.tolist(),
+            table=listed.set_index("name"),
+            evaluations=answered_evaluations(self),
             final=final,
             guarantee=guarantee_of(self, error),
             error=error,
@@ -674,8 +696,7 @@ class Study(View):
         cell = Cell(self.problem.index(arm), self.problem.blocks.index(block))  # type: ignore[arg-type]
         unasked = [(cell, result, checked_key(key))]
         [added], _ = self._log.tell(unasked=unasked, if_told=if_told)
-        if self._log.is_rejected and not self._warned:
-            self._warn()
+        self._speak()
         return added
 
     def tell_unasked(self, results: Iterable[Sequence[Any]]) -> list[Trial]:
@@ -724,8 +745,7 @@ class Study(View):
             for trial, v in results
         ]
         told = self._log.tell(checked, if_told=if_told)
-        if self._log.is_rejected and not self._warned:
-            self._warn()
+        self._speak()
         return told.trials
 
     def tell_once(
@@ -762,14 +782,15 @@ class Study(View):
             for row in starmap(Unasked, unasked)
         ]
         told = self._log.tell(given, others, if_told="same")
-        self._warn()
+        self._speak()
         return told
 
-    def _warn(self) -> None:
-        """Say once, as soon as it is known, that the results contradict linear means."""
-        if self._log.is_rejected and not self._warned:
-            self._warned = True
-            warn_caller(LinearityRejected(advice(self)))
+    def _speak(self, *, final: bool = False) -> None:
+        """Say what is new: what contradicts the guarantee, or that two arms look alike."""
+        due = self._watch.is_due(len(self._log.ledger.taken))
+        if due or final or self._log.is_rejected:
+            for warning in self._watch.news(self, final=final):
+                warn_caller(warning)
 
     def correct(
         self, trial: Trial | int, value: float, *, reason: str, arm: int | str | None = None
@@ -809,7 +830,7 @@ class Study(View):
         right = checked_value(value, self.bound)
         row = None if arm is None else self.problem.index(arm)
         corrected = self._log.correct(trial, right, storable(reason), row)
-        self._warn()
+        self._speak()
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -863,7 +884,7 @@ class Study(View):
     def refresh(self) -> None:
         """Read what other processes have asked and told; ``ask`` and ``tell`` do so too."""
         self._log.refresh()
-        self._warn()
+        self._speak()
 
     def close(self) -> None:
         """Close the connection to the storage; the study opens it again when it is used."""
@@ -989,7 +1010,7 @@ class Study(View):
             )
         row = self.problem.index(arm)
         found = self._log.retire(row, storable(reason), whatever_the_results=whatever_the_results)
-        self._warn()
+        self._speak()
         return found
 
     def add(
@@ -1028,7 +1049,7 @@ class Study(View):
 
     def _new_arms(
         self, features: Any, arms: Sequence[Any] | None
-    ) -> tuple[tuple[str, ...], list[list[float]] | None]:
+    ) -> tuple[tuple[Label, ...], list[list[float]] | None]:
         """The names and features of arms to be added, checked."""
         problem, classical = self.problem, self._log.is_classical
         if not problem.noise.fits_more_arms or problem.costs.stated:
@@ -1042,7 +1063,8 @@ class Study(View):
             wanted = "the study has no features: give arms=[names] alone"
             if not classical:
                 wanted = (
-                    f"the study has features: give a row of {problem.dimension} for each new arm"
+                    f"the study has features: give a row of {problem.dimension - problem.intercept} for "
+                    "each new arm"
                 )
             raise InvalidInput(f"{wanted}. Nothing was changed.")
         if arms is None and isinstance(features, list | tuple | np.ndarray):
@@ -1053,13 +1075,14 @@ class Study(View):
         rows, names, columns = features_and_names(features, arms, least=1)
         if features is None:
             return names, None
-        if rows.shape[1] != problem.dimension:
+        given = problem.given
+        if rows.shape[1] != given.numbers.shape[1]:
             raise InvalidInput(
-                f"the arms of this study have {problem.dimension} features, and the new ones "
+                f"the arms of this study have {given.numbers.shape[1]} features, and the new ones "
                 f"{rows.shape[1]}: nothing was changed. Give the same columns."
             )
-        if columns is not None and problem.columns is not None and columns != problem.columns:
-            other = next(c for c in zip(columns, problem.columns, strict=True) if c[0] != c[1])
+        if columns is not None and given.columns is not None and columns != tuple(given.columns):
+            other = next(c for c in zip(columns, given.columns, strict=True) if c[0] != c[1])
             raise InvalidInput(
                 f"the new arms have the column {other[0]!r} where the study has {other[1]!r}: nothing "
                 "was changed. Give the same columns in the same order."
@@ -1079,6 +1102,7 @@ class Study(View):
         callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
         progress: bool = True,
+        **others: Never,
     ) -> Shortlist:
         """Evaluate ``objective(trial)`` until the study stops.
 
@@ -1122,7 +1146,7 @@ class Study(View):
         --------
         >>> study = Study(arms=["a", "b", "c"], m=1, sigma=0.1, seed=1)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False).names
-        ('c',)
+        ['c']
         >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=1)
         >>> def show(study, trial):
         ...     print(trial.name, trial.value)
@@ -1130,6 +1154,8 @@ class Study(View):
         a 0.0
         b 1.0
         """
+        if others:
+            raise unexpected("run", others, RUN, settings_of(Study.run))
         run = Run(
             self._log,
             objective,
@@ -1145,13 +1171,12 @@ class Study(View):
 
         def ended(trial: Trial) -> None:
             self._warn_if_set_aside(trial)
+            self._speak()
             for callback in called:
                 callback(self, trial)
 
         run.evaluate(self, self.refresh, ended, progress=progress)
-        self._warn()
-        for finding in doubts(self) if self.done else []:
-            warn_caller(GuaranteeInDoubt(str(finding)))
+        self._speak(final=self.done)
         return self.shortlist
 
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from shortlist import notebook
 from shortlist.aim import Aim
-from shortlist.arrays import NO_ARM, NO_BLOCK
+from shortlist.arrays import NO_ARM, NO_BLOCK, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.contract import ROUNDS, Pace
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file
+    import pandas as pd
+
     from shortlist.engine.round import Decision
     from shortlist.problem import Problem
 
@@ -44,6 +46,24 @@ class Cause(NamedTuple):
         return cls("round", decision.b, decision.c, decision.gap, decision.statistic, second)
 
 
+class FeatureRow:
+    """The features of one arm, and what they are called if they have names.
+
+    It is no tuple and no dataclass: the fields of a trial are compared, and arrays cannot be.
+    """
+
+    __slots__ = ("columns", "numbers")
+
+    def __init__(self, numbers: Reals, columns: tuple[str, ...] | None) -> None:
+        self.numbers, self.columns = numbers, columns
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureRow) and self.numbers.tolist() == other.numbers.tolist()
+
+    def __hash__(self) -> int:
+        return hash(self.columns)
+
+
 class Correction(NamedTuple):
     """A told result that was corrected."""
 
@@ -67,8 +87,8 @@ class Trial:
         Counted from 0, in the order of asking.
     arm : int
         Which arm, by its row in the features.
-    name : str
-        Which arm, by its name.
+    name : int or str
+        Which arm, by its name, as it was given.
     block : int, str or None
         The block it is evaluated on, by its name or number; None in a study without blocks.
     seed : int
@@ -97,11 +117,13 @@ class Trial:
     corrections : tuple of Correction
         How ``value`` was corrected after it was told, the first one first: was, value, reason, at,
         worker.
+    features : Series or None
+        The features of the arm, as they were given, by the names of their columns.
     """
 
     number: int
     arm: int
-    name: str
+    name: Label
     seed: int
     state: State = "pending"
     value: float | None = None
@@ -120,6 +142,7 @@ class Trial:
     corrections: tuple[Correction, ...] = field(default=(), repr=False)
     block: int | str | None = None
     block_index: int = field(default=NO_BLOCK, repr=False)  # which one, counted from 0
+    feature_row: FeatureRow | None = field(default=None, repr=False, compare=False)
 
     def _repr_html_(self) -> str:
         shown = ["number", "arm", "name", "state", "value"]
@@ -128,6 +151,25 @@ class Trial:
         if self.corrections:
             shown, row = [*shown, "first value"], [*row, self.first_value]
         return notebook.table(shown, [row])
+
+    @property
+    def features(self) -> pd.Series[float] | None:
+        """The features of the arm, by the names of their columns; None where there are none.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from shortlist import Study
+        >>> table = pd.DataFrame({"dose": [1.0, 2.0, 4.0]}, index=["C07", "C08", "C09"])
+        >>> Study(table, m=1, sigma=0.1, seed=0).ask().features["dose"]
+        np.float64(1.0)
+        """
+        import pandas as pd
+
+        if self.feature_row is None:
+            return None
+        row = self.feature_row
+        return pd.Series(row.numbers, index=row.columns, name=self.name)
 
     @property
     def cell(self) -> Cell:
@@ -247,9 +289,9 @@ class Reason:
 
     Attributes
     ----------
-    arm : str
+    arm : int or str
         What was asked for.
-    b, c : str or None
+    b, c : int, str or None
         b: the arm of the shortlist whose place was least certain. c: its strongest challenger.
         None for an initial pull or unrequested data.
     gap : float or None
@@ -260,9 +302,9 @@ class Reason:
         The reason as a sentence.
     """
 
-    arm: str
-    b: str | None
-    c: str | None
+    arm: Label
+    b: Label | None
+    c: Label | None
     gap: float | None
     statistic: float | None
     words: str

@@ -282,7 +282,7 @@ class View:
         return frame
 
     def table(self) -> pd.DataFrame:
-        """Every arm: name, pulls, mean, lower, upper, in_shortlist.
+        """Every arm: pulls, mean, lower, upper, in_shortlist, by its name.
 
         After a stop it is as of the stop, and the rows of the shortlist are those of
         ``study.shortlist.table``: results of the audit and later ones are not in it.
@@ -301,7 +301,7 @@ class View:
         bounds use only the later evaluations. How often the bounds contain the true means depends
         on the algorithm: ``study.shortlist.coverage`` says it.
         """
-        return self._log.model.table()
+        return self._log.model.table().set_index("name")
 
 
 def beyond_first_plan(study: View, trials: Iterable[Trial]) -> list[Trial]:
@@ -336,7 +336,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> print(more_than_needed(study, study.ask(12)))
     The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: to get only those 9, ask for 9.
     """
@@ -364,7 +364,7 @@ def next_look(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """

@@ -219,7 +219,7 @@ def test_pulls_are_those_of_the_naive_rules(case: dict[str, Any]) -> None:
 
 LINEAR = [
     name
-    for name in shortlist.algorithms()
+    for name in shortlist.algorithms(all=True)
     if isinstance(find_algorithm(name), shortlist.GIFA)
     and not find_algorithm(name).classical
     and not find_algorithm(name).allocation

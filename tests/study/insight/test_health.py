@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import tracemalloc
 from collections import Counter
@@ -18,6 +19,12 @@ from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.finding import Finding
 from shortlist.study.insight.health import examine
 from shortlist.study.insight.linearity_words import remedy
+
+# The studies here are unhealthy on purpose, and say so.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
+    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
+]
 
 ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
 
@@ -124,7 +131,7 @@ def test_arms_that_coincide() -> None:
     x[9] = x[4]
     found = of_features(x, epsilon=0.1)["alike"]
     assert found.level == "note"
-    assert found.words == "2 arms have the same features as another, such as '4' and '9'."
+    assert found.words == "2 arms have the same features as another, such as 4 and 9."
     assert "0.1" in found.meaning
     with pytest.raises(shortlist.errors.IndistinguishableArms):
         of_features(x)
@@ -139,8 +146,7 @@ def test_arms_that_nearly_coincide(distance: float, level: str) -> None:
     assert found.level == level
     if level != "fine":
         assert found.words.startswith("2 arms are nearly like another; the nearest, ")
-        assert "'4'" in found.words
-        assert "'9'" in found.words
+        assert re.findall(r"\b[49] (?:and|differ)|[49],", found.words)
 
 
 def test_the_nearest_pair_agrees_with_all_pairs() -> None:
@@ -157,8 +163,7 @@ def test_the_nearest_pair_agrees_with_all_pairs() -> None:
     i, j = np.unravel_index(np.argmin(apart), apart.shape)
     words = of_features(x)["alike"].words
     assert words.startswith(f"{near} arms ")
-    assert f"'{i}'" in words
-    assert f"'{j}'" in words
+    assert f"{i} and {j}," in words
     assert f"{apart.min():.2g}" in words
 
 
@@ -354,9 +359,9 @@ def test_one_estimated_sigma_for_unequal_arms_is_a_warning_that_names_them() -> 
     spreads = [np.std(each, ddof=1) for each in values]
     assert found.level == "warning"
     assert f"(p = {bartlett(*values).pvalue:.1g})" in found.words
-    assert f"'0' have standard deviation {spreads[0]:.3g}" in found.words
+    assert f"arm 0 have standard deviation {spreads[0]:.3g}" in found.words
     widest = int(np.argmax(spreads))
-    assert f"those of arm '{widest}' {spreads[widest]:.3g}" in found.words
+    assert f"those of arm {widest} {spreads[widest]:.3g}" in found.words
     assert "sigma='estimate per arm'" in found.meaning
 
 
@@ -538,18 +543,15 @@ def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> No
 @pytest.mark.parametrize(
     ("arms", "ways"),
     [
-        (4_000, ["continued(features=None", "continued(algorithm=MisLid", "verify("]),
-        (4_001, ["continued(features=None", "verify("]),
-        (30_000, ["continued(features=None", "verify("]),
-        (30_001, ["verify("]),  # the others would need a table of arms × arms
+        (4_001, ["study.continued(features=None, sigma='estimate')"]),
+        (30_000, ["study.continued(features=None, sigma='estimate')"]),
+        (30_001, ["new_study.carry_over(study)"]),  # others would need a table of arms × arms
     ],
 )
 def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: list[str]) -> None:
     study = shortlist.Study(healthy(arms, 3), m=1, sigma=1.0, algorithm="m-LinGapE")
     said = remedy(study)
-    every = ["continued(features=None", "continued(algorithm=MisLid", "verify("]
-    assert [way for way in every if f"study.{way}" in said] == ways
-    assert "new_study.carry_over(study)" in said
+    assert re.findall(r"\w*study\.\w+\(.*?\)", said) == ways
     changes = [{"features": None}, {"algorithm": shortlist.MisLid(misspecification=0.1)}]
     for change in changes if arms == 30_001 else []:
         with pytest.raises((InvalidFeatures, InvalidSetting)):

@@ -19,6 +19,11 @@ from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look, statistics
 from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
 
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
+    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
+]
+
 ALGORITHMS = [
     ONCE,
     "m-LinGapE",
@@ -45,7 +50,7 @@ def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
         trial = s.ask()
         s.tell(trial, value(trial))
         said.append(np.nan if s.statistic is None else s.statistic)
-        tables.append(s.table())
+        tables.append(s.model.table())
     past = history(s)
     # A round of two pulls reads it once, and is asked for twice.
     assert past.frame["statistic"].tolist() == pytest.approx(said, rel=0, abs=0, nan_ok=True)
@@ -110,7 +115,7 @@ def test_failures_batches_late_and_unasked_results_and_reopenings(
     assert (read[-1].evaluation, read[-1].statistic) == (last, s.statistic)
     for each, trial in ((each, s.taken[each.evaluation]) for each in read[:-1]):
         assert each[1:] == (trial.cause.statistic, trial.cause.b, trial.cause.c)
-    table = s.table()
+    table = s.model.table()
     last = past.checkpoints[past.checkpoints["evaluation"] == s.evaluations]
     pd.testing.assert_frame_equal(
         last[list(table.columns)].reset_index(drop=True), table, check_exact=True
@@ -134,10 +139,8 @@ def test_results_after_the_stop_are_not_in_the_last_look() -> None:
     assert past.last.evaluation == stop.evaluations
     assert past.last.statistic == s.statistic
     # The final answer shows the intervals of the stop, and so does the look.
-    table = past.last.table.set_index("name").loc[list(stop.names), ["mean", "lower", "upper"]]
-    pd.testing.assert_frame_equal(
-        table, stop.table.set_index("name")[["mean", "lower", "upper"]], check_exact=True
-    )
+    table = past.last.table.set_index("name").loc[stop.names, ["mean", "lower", "upper"]]
+    pd.testing.assert_frame_equal(table, stop.table[["mean", "lower", "upper"]], check_exact=True)
     figure = plot.intervals(s)
     assert f"{len(late) + 1} results that came in since" in texts(figure)
     s.reopen()
@@ -316,7 +319,9 @@ def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> No
     ):
         found = look.table[column].to_numpy()[others]
         np.testing.assert_allclose(found, expected[others], rtol=1e-8, atol=1e-9)
-    pd.testing.assert_frame_equal(look.table[list(s.table().columns)], s.table(), check_exact=True)
+    pd.testing.assert_frame_equal(
+        look.table[list(s.model.table().columns)], s.model.table(), check_exact=True
+    )
 
 
 @pytest.mark.parametrize("stopping", ["lucb", "ugape"])

@@ -48,7 +48,7 @@ from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 
 # Shares of δ, one for each time that a set is named; the rest is for the pairs without one.
-SHARES = (0.7, 0.1, 0.05)
+SHARES = (0.6, 0.1, 0.05)
 LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is named
 SAVING = 0.9  # a set is named again if the hardest pair then needs less than this share
 FIRST = 4  # blocks of the first plan
@@ -63,6 +63,8 @@ APART, APART_RISES, APART_MOST = 2.0, 20.0, 6.0
 MOST_ARMS = 2000  # some tables have a row and a column for each
 ROUNDING = 1e-12  # of a mean
 OWN_SPREAD = 0.25  # variance of a result of which nothing is known, in units of the range
+LEAST_SPREAD = 1e-4
+SPREAD_COUNTS = 4.0  # blocks that the average variance of all pairs counts as, for one pair
 SALT = 0x6F726465
 MOST_LEFT = 1e9
 
@@ -182,10 +184,14 @@ class Seen:
 
     @property
     def variances(self) -> Reals:
-        """The variances of single differences, with what nothing is known of added to it."""
+        """The variances of single differences, drawn towards their average over all pairs."""
         count = np.maximum(self.both, 1.0)
         spread = np.maximum(self.squares / count - self.gaps**2, 0.0)
-        return spread * count / np.maximum(count - 1.0, 1.0) + OWN_SPREAD / (count + 2.0)
+        spread = spread * count / np.maximum(count - 1.0, 1.0)
+        known = self.both * (self.both > 1.0) * ~np.eye(len(count), dtype=np.bool_)
+        average = (known * spread).sum() / known.sum() if known.any() else OWN_SPREAD
+        prior = max(float(average), LEAST_SPREAD)
+        return np.asarray((count * spread + SPREAD_COUNTS * prior) / (count + SPREAD_COUNTS))
 
     def errors(self, blocks: float) -> Reals:
         """The standard errors of the mean differences, of a pool of so many blocks."""

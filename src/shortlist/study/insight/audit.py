@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.problem import Problem
@@ -46,7 +46,7 @@ class Rejection(NamedTuple):
     """Results that no linear model with this σ explains."""
 
     evaluations: int  # after how many results
-    name: str  # the arm that departs most from the linear model, relative to its noise
+    name: Label  # the arm that departs most from the linear model, relative to its noise
     # Its mean, and what the features and the other results say it is.
     measured: float
     predicted: float

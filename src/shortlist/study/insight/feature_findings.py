@@ -13,6 +13,7 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
+from shortlist.features import EXPRESSED
 from shortlist.noise.spread import Found
 from shortlist.numerics.blockwise import (
     blocks,
@@ -31,7 +32,6 @@ UNEVEN, ILL = 100.0, 1e3  # ratios of columns' sizes, and condition numbers, to 
 FAR = 500  # powers of two: the squares of such columns are out of range
 OUTLYING = 10.0  # times the median norm
 NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
-EXPRESSED = 1e-8  # what may be left of a constant that the features express
 _EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 
@@ -46,7 +46,7 @@ def examine_features(problem: Problem) -> list[Finding]:
     rank: fine. The features have rank 2 for 3 arms.
     redundant columns: fine. None of the 2 columns is a combination of the others.
     scaling: fine. Column 1 is 23.1 times as large as column 0 (root mean square); the condition number is 28.5.
-    norms: note. The features of arm '2' have norm 40, 35.8 times the median.
+    norms: note. The features of arm 2 have norm 40, 35.8 times the median.
     alike: fine. No two arms are nearly alike.
     offset: fine. The features can express an offset common to all means.
     """
@@ -99,7 +99,8 @@ def _is_doubtful(problem: Problem) -> bool:
 
 
 def _rank(problem: Problem) -> Found:
-    words = f"The features have rank {problem.rank} for {problem.arms} arms."
+    which = "features and the intercept" if problem.intercept else "features"
+    words = f"The {which} have rank {problem.rank} for {problem.arms} arms."
     if problem.rank < problem.arms:
         meaning = (
             "Each arm says something about the others; the guarantee assumes that the means are "
@@ -115,7 +116,7 @@ def _rank(problem: Problem) -> Found:
 
 
 def _redundant(problem: Problem) -> Found:
-    columns, rank = problem.dimension, problem.rank
+    columns, rank = problem.dimension - problem.intercept, problem.rank - problem.intercept
     if rank == columns:
         words = f"None of the {columns} columns is a combination of the others."
         return "fine", words, "θ is unique."
@@ -128,7 +129,7 @@ def _redundant(problem: Problem) -> Found:
 
 
 def _scaling(problem: Problem) -> Found:
-    size = sizes(problem.features)
+    size = sizes(problem.given.numbers)
     small, large = int(np.argmin(np.where(size > 0.0, size, np.inf))), int(np.argmax(size))
     with np.errstate(over="ignore"):
         ratio = float(size[large] / size[small])
@@ -157,11 +158,12 @@ def _scaling(problem: Problem) -> Found:
 
 
 def _norms(problem: Problem) -> Found:
-    power = int(exponents(problem.features).max())
+    features = problem.given.numbers
+    power = int(exponents(features).max())
     if abs(power) > FAR:
-        norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(problem.features, -power))), power)
+        norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(features, -power))), power)
     else:
-        norms = np.sqrt(squared_norms(problem.features))
+        norms = np.sqrt(squared_norms(features))
     arm, median = int(np.argmax(norms)), float(np.median(norms))
     ratio = float(norms[arm] / median) if median > 0.0 else math.inf
     words = (
@@ -262,13 +264,14 @@ def _spread(x: Reals) -> Reals:
 def _offset(problem: Problem) -> Found:
     left = share_left_of_ones(problem.reduced)
     if left < EXPRESSED:
-        words = "The features can express an offset common to all means."
+        which = "features and the intercept" if problem.intercept else "features"
+        words = f"The {which} can express an offset common to all means."
         return "fine", words, "The results may have any common level."
     return (
         "note",
         f"The features cannot express an offset common to all means: {100.0 * left:.0f} % of a "
         "constant remains unexplained.",
         "If the results have a common level, such as a background, the linear model is wrong by it "
-        "and the guarantee does not hold. Add a column of ones, unless an arm with all features 0 "
-        "would have mean 0.",
+        "and the guarantee does not hold: study.continued(intercept=True) has a column of ones for "
+        "it. Without a level, an arm whose features are all 0 has mean 0.",
     )

@@ -35,6 +35,8 @@ class Finding:
         What that means for the guarantee, and what to do.
     file_words : str
         ``words`` for features that come from a file, which are counted from 1, if that differs.
+    way : str
+        What to do, in a sentence, where one thing is likely to help.
     """
 
     name: str
@@ -42,6 +44,12 @@ class Finding:
     words: str
     meaning: str
     file_words: str = field(default="", repr=False)
+    way: str = field(default="", repr=False)
+
+    @property
+    def remedy(self) -> str:
+        """What to do about a warning, in a sentence; else what the finding means."""
+        return self.way or self.meaning
 
     @property
     def contradicts(self) -> str:

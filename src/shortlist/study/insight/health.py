@@ -22,11 +22,13 @@ from shortlist.study.insight.linearity_words import (
     ENOUGH_REPLICATES,
     departure,
     is_linearity_tested,
+    is_sigma_too_small,
     not_held,
     passed,
     remedy,
     spread,
 )
+from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -46,7 +48,7 @@ def examine(study: View) -> list[Finding]:
     --------
     >>> from shortlist import Study
     >>> features = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    >>> study = Study(features, m=1, sigma=0.1, algorithm="m-LinGapE", audit=False)
+    >>> study = Study(features, m=1, sigma=0.1, intercept=False, algorithm="LinGapE", audit=False)
     >>> for k in range(30):  # the third mean is not the sum of the others
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [0.5, 0.3, 0.4][trial.arm] + 0.1 * (-1) ** (k // 3))
@@ -58,6 +60,11 @@ def examine(study: View) -> list[Finding]:
         features = without_features(f"{study.bound.name} {does} the features.")
     else:
         features = examine_features(study.problem)
+    return [*features, *examine_results(study)]
+
+
+def examine_results(study: View) -> list[Finding]:
+    """What the results say about the noise and the model so far."""
     results = spread(study)
     found_noise = study.bound.noise.finding(results, study.problem.names)
     shifts = []
@@ -66,12 +73,16 @@ def examine(study: View) -> list[Finding]:
         found_noise = came[1].explains(found_noise, study.problem.sigma)
     noise = Finding("noise", *found_noise)
     if study.bound.noise.awaits_estimate:
-        return [*features, noise, *shifts]
+        return [noise, *shifts]
+    outliers = _outlying(study)
+    if noise.level == "warning":
+        cause = likely_cause(study)
+        noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     found = [size, noise, *shifts, fit]
     if _is_linear(study):
         found.append(Finding("curvature", *_curvature(study, results)))
-    return [*features, *found, *_outlying(study)]
+    return [*found, *outliers]
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -115,7 +126,8 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        return [Finding("outliers", "warning", words, _mistyped(trials[k]))]
+        way = f"If it was mistyped, {_correction(trials[k])} corrects it."
+        return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
         return []
@@ -148,8 +160,12 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
     return np.where(others > 0, apart, -1.0)
 
 
+def _correction(trial: Trial) -> str:
+    return f"study.correct({trial.number}, value, reason=…)"
+
+
 def _mistyped(trial: Trial) -> str:
-    way = f"study.correct({trial.number}, value, reason=…)"
+    way = _correction(trial)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -179,7 +195,9 @@ def _norm(study: View, results: Spread) -> Found:
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"Start a new study with a larger S, or with 'self_normalized', which needs none. {ADAPTIVE}",
+        f"study.continued(threshold='self_normalized') goes on with all results, and needs no S. {ADAPTIVE}",
+        "",
+        "study.continued(threshold='self_normalized') goes on with all results, and needs no S.",
     )
 
 
@@ -231,7 +249,7 @@ def _fit(study: View, results: Spread) -> Found:
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
-    noise = problem.sigma**2
+    noise = max(problem.sigma**2, results.rounding)
     if degrees >= ENOUGH_REPLICATES:
         noise = results.within
         ratio = squares / spare / noise
@@ -260,6 +278,8 @@ def _fit(study: View, results: Spread) -> Found:
         f"{size:.2g}, arm {problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g}.",
         f"The guarantee assumes that the means are linear, so it does not hold. {remedy(study)} "
         + ADAPTIVE,
+        "",
+        remedy(study),
     )
 
 
@@ -284,6 +304,12 @@ def _curvature(study: View, results: Spread) -> Found:
     if found is None:
         words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
         return "untested", words, _when(study)
+    if degrees < ENOUGH_REPLICATES and is_sigma_too_small(study):
+        return (
+            "untested",
+            "A curvature cannot be told from noise that is larger than σ.",
+            _when(study),
+        )
     gain = found.gain / max(problem.sigma**2, results.rounding)
     p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
     if degrees >= ENOUGH_REPLICATES:
@@ -313,7 +339,8 @@ def _curvature(study: View, results: Spread) -> Found:
         "results. Or begin a new study with trust='guide', or with squares and products among the "
         f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
     )
-    return "warning", words, meaning, file_words
+    way = "study.verify() goes on, and tests the list by each arm's own results."
+    return "warning", words, meaning, file_words, way
 
 
 def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
@@ -335,8 +362,12 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
+    if is_sigma_too_small(study):
+        words = "A linear model with this σ does not explain the results, but no σ so small would."
+        return "untested", words, "Whether the means are linear cannot be judged before σ is right."
     words = departure(study)
-    return "warning", words[0].upper() + words[1:], f"{not_held(study)} {remedy(study)}"
+    way = remedy(study)
+    return "warning", words[0].upper() + words[1:], f"{not_held(study)} {way}", "", way
 
 
 def _fit_within(study: View, results: Spread, c: float) -> Found:
@@ -387,3 +418,8 @@ def doubts(study: View) -> list[Finding]:
     # Arms that are nearly alike may cost evaluations, and never the guarantee.
     found = examine(study)
     return [each for each in found if each.level == "warning" and each.name != "alike"]
+
+
+def doubts_by_results(study: View) -> list[Finding]:
+    """Those of them that come from the results: the features are examined when a study begins."""
+    return [each for each in examine_results(study) if each.level == "warning"]

@@ -90,6 +90,8 @@ def history(study: View) -> History:
     tables, differences = [], []
     times = sorted(_checkpoints(study, study.taken))
     for evaluation, model in zip(times, _replayed(study, times), strict=True):
+        if model.decision is None:  # the first plan is in, and its last block is not
+            continue
         table = _with_later_arms(model.table(arms[arms < model.bound.problem.arms]), study, arms)
         table.insert(0, "evaluation", evaluation)
         tables.append(table)

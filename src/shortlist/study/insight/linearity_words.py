@@ -9,12 +9,12 @@ import numpy as np
 
 from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
-from shortlist.plans.difference_bounds import MOST_ARMS
 from shortlist.printable import count
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 from shortlist.study.insight.shifts import results_of, without_shifts
+from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
@@ -30,8 +30,10 @@ def spread(study: View) -> Spread:
 
 def not_held(study: View) -> str:
     """That the guarantee does not hold, where linear means with this σ were rejected."""
-    shape = study.bound.relation.shape
-    return f"The guarantee assumes means that are {shape} and noise of at most σ: it does not hold."
+    assumed = f"means that are {study.bound.relation.shape} and noise of at most σ"
+    if is_sigma_too_small(study):
+        assumed = "noise of at most σ"
+    return f"The guarantee assumes {assumed}: it does not hold."
 
 
 def is_linearity_untested(study: View) -> bool:
@@ -93,6 +95,17 @@ def passed(study: View) -> str:
     )
 
 
+def passed_in_short(study: View) -> str:
+    """How linearity was tested, in a few words."""
+    verdict = study.audit.verdict
+    if verdict is None:
+        return "tested as the results came in"
+    single, spread = verdict.detectable
+    if math.isfinite(spread):
+        return f"tested: a misfit above {spread:.2g} would have been found"
+    return f"tested: a misfit above {single:.2g} at one arm would have been found"
+
+
 def _span_and_gap(study: View) -> tuple[float, float]:
     """How far the estimated means reach, and how far apart those next to the boundary are."""
     ranked = np.sort(study.table()["mean"].to_numpy())
@@ -123,12 +136,13 @@ BADGES: dict[Cause, str] = {
 }
 
 
-def rejected(study: View) -> tuple[str, str]:
+def rejected(study: View) -> tuple[str, str, str]:
     """Why an answer is not certified, where linear means with this σ were rejected.
 
-    Returns a badge, and sentences that also say what to do.
+    Returns a badge, sentences that say why, and what to do.
     """
-    return BADGES[_cause(study, spread(study))[0]], advice(study)
+    badge = BADGES[_cause(study, spread(study))[0]]
+    return badge, f"{departure(study)} {not_held(study)}", remedy(study)
 
 
 def _cause(study: View, results: Spread) -> tuple[Cause, str]:
@@ -145,10 +159,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
         study.bound.noise.finding(results, study.problem.names),
     )
     if level == "warning":
-        return "sigma", (
-            f"{words} So σ is too small, and whether the means are linear cannot be judged before "
-            "it is right."
-        )
+        return "sigma", f"{words} Whether the means are linear cannot be judged before σ is right."
     freedom = f"{count(degrees, 'degree')} of freedom"
     p = 1.0
     if degrees:
@@ -166,17 +177,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
         )
     return "either", (
         f"Either {linear} or σ is too small: results of the same arm are too few to say which "
-        f"({freedom}). Evaluate a few arms again, {ENOUGH_REPLICATES} times in all, and tell the "
-        "results: study.tell(arm=…, value=…)."
-    )
-
-
-def _larger_sigma(study: View, results: Spread) -> str:
-    """How to continue with a σ that results of the same arm do not contradict."""
-    ways = study.problem.noise.larger(results)
-    return (
-        f"begin a new study with a larger σ ({' or '.join(ways)}), and give it the results: "
-        "new_study.carry_over(study). Continuations of this study would keep its σ."
+        f"({freedom})."
     )
 
 
@@ -186,59 +187,66 @@ def remedy(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> print(remedy(Study([[1.0], [2.0]], m=1, sigma=0.5))[:62])
-    No result is lost. If unsure, continue without features, which
+    >>> study = Study([[1.0], [2.0], [4.0]], m=1, sigma=0.5, intercept=False)
+    >>> print(remedy(study)[:51])
+    No result is lost: study.continued(intercept=True)
     """
-    results = spread(study)
+    return f"No result is lost: {_way_on(study, spread(study))}"
+
+
+def _way_on(study: View, results: Spread) -> str:
+    """The one way to continue that helps most, for the middle of a sentence."""
     cause, _ = _cause(study, results)
-    larger = _larger_sigma(study, results)
+    larger = study.problem.noise.larger(results)[0]
     if cause == "sigma":
-        return f"No result is lost: {larger}"
-    words = _without_linearity(study)
-    return words if cause == "linearity" else f"{words} If instead σ is too small, {larger}"
-
-
-def _without_linearity(study: View) -> str:
-    """How to continue where the means are not linear."""
-    c, arms = study.bound.relation.tolerance, study.problem.arms
-    verified = "study.verify() goes on in this study with the features as a guide only"
-    if arms > MOST_WITHOUT:
+        return f"study.continued({larger}) goes on with all of them."
+    if not _has_level(study):
         return (
-            f"No result is lost. With more than {MOST_WITHOUT:,} arms (here {arms:,}) a study "
-            f"cannot continue without features. {verified}. Or begin one with other features, in "
-            "which the means are closer to linear: new_study.carry_over(study) gives it the results. "
-            "Or leave out arms that are known to be bad."
+            "study.continued(intercept=True) goes on with all of them, and lets the means have a "
+            "level of their own, which these features cannot express."
         )
-    within = f"c of linear, with a c above {c:g}" if c else "a known c of linear"
-    others = [verified]
-    if arms <= MOST_ARMS:
-        others.insert(
-            0,
-            f"study.continued(algorithm=MisLid(misspecification=c)), if every mean is within {within}",
+    if cause == "either" and study.problem.arms <= MOST_WITHOUT:
+        return (
+            "study.continued(features=None, sigma='estimate') goes on with all of them, and "
+            "assumes neither linear means nor this σ."
         )
-    if any(
-        each.name == "offset" and each.level != "fine" for each in examine_features(study.problem)
-    ):
-        others.append(
-            "a new study with a column of ones added to the features, since the present ones "
-            "cannot express a level common to all results"
+    if not cannot_verify(study):
+        return "study.verify() goes on in this study, with the features as a guide only."
+    if study.problem.arms <= MOST_WITHOUT:
+        return (
+            "study.continued(features=None) goes on with all of them, and assumes nothing about "
+            "the means."
         )
     return (
-        "No result is lost. If unsure, continue without features, which keeps every result and "
-        "assumes nothing about the means: study.continued(features=None). Alternatives: "
-        f"{'; '.join(others)}. To give a new study these results: new_study.carry_over(study)."
+        f"with more than {MOST_WITHOUT:,} arms (here {study.problem.arms:,}) a study cannot go on "
+        "without features. Begin one with other features, in which the means are closer to linear, "
+        "or without arms that are known to be bad: new_study.carry_over(study) gives it the results."
     )
+
+
+def _has_level(study: View) -> bool:
+    """Whether the features can express a level that is common to all means."""
+    found = examine_features(study.problem)
+    return all(each.level == "fine" for each in found if each.name == "offset")
 
 
 def departure(study: View) -> str:
     """What contradicts means that are linear, or within c of linear, and the likely cause."""
     rejection, shape = study.audit.rejection, study.bound.relation.shape
     assert rejection is not None
+    cause, words = _cause(study, spread(study))
+    if cause == "sigma":  # then nothing can be said of the means
+        return words
     return (
         f"the results contradict means that are {shape} in the features with noise of "
         f"{study.problem.noise.size} "
         f"(tested at level {LEVEL * 100:g} % after "
         f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "
-        f"{rejection.predicted:.3g}. {_cause(study, spread(study))[1]}"
+        f"{rejection.predicted:.3g}. {words}"
     )
+
+
+def is_sigma_too_small(study: View) -> bool:
+    """Whether results of the same arm contradict σ, so that nothing that uses it can be tested."""
+    return _cause(study, spread(study))[0] == "sigma"

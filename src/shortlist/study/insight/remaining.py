@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from shortlist import notebook
-from shortlist.arrays import Reals
+from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import on_one_line
@@ -41,25 +41,46 @@ class Tie:
 
     Attributes
     ----------
-    names : tuple of str
+    names : tuple of int or str
         The one held to be among the best, and its challenger.
     means : tuple of float
         As they are estimated.
-    epsilon : float
-        With this slack the study stops now: ``study.widen(epsilon)``.
+    epsilon : float or None
+        With this slack the study stops now: ``study.widen(epsilon)``. None if it is as much as all
+        means seen differ by.
     """
 
-    names: tuple[str, str]
+    names: tuple[Label, Label]
     means: tuple[float, float]
-    epsilon: float
+    epsilon: float | None
 
     def __str__(self) -> str:
         one, other = (
-            f"{on_one_line(name)!r} ({mean:.3g})"
+            f"{on_one_line(repr(name))} ({mean:.3g})"
             for name, mean in zip(self.names, self.means, strict=True)
         )
         alike = f"{one} and {other} may be too alike to be told apart"
-        return f"{alike}; study.widen(epsilon={self.epsilon:g}) would end the study now"
+        return f"{alike}{self._way}"
+
+    @property
+    def _way(self) -> str:
+        if self.epsilon is None:
+            return ""
+        return f"; study.widen(epsilon={self.epsilon:g}) would end the study now"
+
+    @property
+    def short(self) -> str:
+        """The same for a line that may be cut."""
+        one, other = (on_one_line(name) for name in self.names)
+        enough = "" if self.epsilon is None else f", ε = {self.epsilon:g}?"
+        return f"{one} ≈ {other}{enough}"
+
+    @property
+    def advice(self) -> str:
+        """The same with what to do."""
+        if self.epsilon is None:
+            return f"{self}. study.widen(epsilon=…) sets the difference that you do not care about."
+        return f"{self}, if you do not care about a smaller difference. Else it may take very long."
 
 
 @dataclass(frozen=True)
@@ -111,11 +132,11 @@ class Projection:
         """
         if self.evaluations == 0 or (self.evaluations is None and self.low <= 1):
             return ""
-        also = "" if self.tie is None else f" · {self.tie}"
+        also = "" if self.tie is None else f"{self.tie.short} · "
         if self.evaluations is None:
-            return f"at least {two_digits(self.low)} left{also}"
+            return f"{also}at least {two_digits(self.low)} left"
         most = BEYOND if self.high is None else two_digits(self.high)
-        return f"about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most}){also}"
+        return f"{also}about {two_digits(self.evaluations)} left ({two_digits(self.low)} to {most})"
 
 
 def remaining(study: View) -> Projection:
@@ -129,7 +150,7 @@ def remaining(study: View) -> Projection:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0)
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [0.9, 0.3]], m=1, sigma=2.0, seed=0, intercept=False)
     >>> print(remaining(study))
     at least 8 more (pulls of the first plan); how many will follow is not known yet
     >>> noise = np.random.default_rng(2)
@@ -244,12 +265,12 @@ def _tie(study: View, high: int | None) -> Tie | None:
     decision = study.model.decision
     if now is None or decision is None or not now.stops_at:
         return None
-    names, means = study.problem.names, study.table()["mean"]
+    names, means = study.problem.names, study.model.table()["mean"]
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),
         (float(means[one]), float(means[other])),
-        now.stops_at,
+        now.stops_at if now.stops_at < float(means.max() - means.min()) else None,
     )
 
 

@@ -126,7 +126,7 @@ def status_report(
     return {
         **study_report(study, ahead),
         "guarantee": answer.guarantee.to_dict(),
-        "table": answer.table.drop(columns="in_shortlist").to_dict(orient="records"),
+        "table": answer.table.drop(columns="in_shortlist").reset_index().to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
         "health": findings(study.health() if found is None else found),

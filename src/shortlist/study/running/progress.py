@@ -43,7 +43,7 @@ def describe(study: View, left: str = "") -> str:
 
 
 def _names(study: View) -> str:
-    table = study.table()
+    table = study.model.table()
     return first_names(best_first(table[table["in_shortlist"]], study.problem)["name"], NAMES_SHOWN)
 
 

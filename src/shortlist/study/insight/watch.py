@@ -1,0 +1,83 @@
+"""What is said by itself while a study goes on: each new finding once, and two arms that look alike.
+
+It is looked for whenever the results have grown by half, so that it costs little.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
+from shortlist.study.insight.health import doubts_by_results
+from shortlist.study.insight.linearity_words import advice
+from shortlist.study.insight.remaining import Tie, remaining
+from shortlist.study.view import View
+
+FIRST, GROWTH = 20, 1.5  # results at the first look, and by how much they grow from one to the next
+# Results, and results of an arm on average, before two arms are called alike: every study begins
+# with arms that cannot be told apart.
+TIED, TIED_EACH = 100, 5
+# Evaluations to go if a tie is to be spoken of: times the results so far, in all, for each arm.
+FAR, MANY, MANY_EACH = 5, 1000, 50
+# Of the span of all means: how much two arms differ that are called alike, and the slack with which
+# the study would stop.
+ALIKE, SMALL = 0.05, 0.25
+
+
+class Watch:
+    """Which findings were said, and when to look for new ones."""
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+        self._next = FIRST
+
+    def is_due(self, results: int) -> bool:
+        """Whether it is time for another look."""
+        return results >= self._next
+
+    def look_soon(self) -> None:
+        """Look at the next opportunity, as when the study stops."""
+        self._next = 0
+
+    def news(self, study: View, *, final: bool = False) -> list[Warning]:
+        """What was found since the last look, each finding once; a final look is always made."""
+        found: list[Warning] = []
+        if study.audit.rejection is not None:
+            return [LinearityRejected(advice(study))] if self._is_new("rejection") else []
+        results = len(study.taken)
+        if not (final or self.is_due(results)):
+            return found
+        self._next = math.ceil(GROWTH * max(results, FIRST))
+        for finding in doubts_by_results(study):
+            if self._is_new(finding.name):
+                found.append(GuaranteeInDoubt(f"{finding.words} {finding.remedy}"))
+        tie = None if study.done else likely_tie(study)
+        if tie is not None and self._is_new("tie"):
+            found.append(LikelyTie(tie.advice))
+        return found
+
+    def _is_new(self, name: str) -> bool:
+        """Whether this was not said before; from now on it was."""
+        new = name not in self._said
+        self._said.add(name)
+        return new
+
+
+def likely_tie(study: View) -> Tie | None:
+    """Two arms that are likely to take very long to be told apart; None where there are none."""
+    results, arms = study.evaluations, study.problem.arms
+    if results < max(TIED, TIED_EACH * arms) or not study.aim.certifies:
+        return None
+    try:
+        found = remaining(study)
+    except np.linalg.LinAlgError:  # what is said by the way must not end a run
+        return None
+    left = math.inf if found.evaluations is None else found.evaluations
+    if found.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
+        return None
+    means, (one, other) = study.model.table()["mean"], found.tie.means
+    span, enough = float(means.max() - means.min()), found.tie.epsilon
+    is_small = enough is not None and enough <= SMALL * span
+    return found.tie if is_small and abs(one - other) <= ALIKE * span else None
