@@ -14,6 +14,8 @@ from shortlist import Study, plot
 from shortlist.plot.interval_rows import _dots_alone
 from shortlist.study.insight.history import last_look
 
+pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie")
+
 
 def rows_drawn(ax: Any) -> dict[str, tuple[float, float, float]]:
     """By label: the dot and the two ends of the bar in its row."""
@@ -47,7 +49,7 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
     own = rows_drawn(figure.axes[0])
     table = s.table()
     by_mean = table.sort_values("mean", ascending=False)
-    assert [label.removeprefix("★ ").split()[0] for label in own] == by_mean["name"].tolist()
+    assert [label.removeprefix("★ ").split()[0] for label in own] == by_mean.index.map(str).tolist()
     for label, drawn in own.items():
         row = table.iloc[int(label.removeprefix("★ ").split()[0])]
         assert drawn == (row["mean"], row["lower"], row["upper"])

@@ -31,7 +31,7 @@ def test_frame_has_one_row_a_run(results: shortlist.simulation.results.Results) 
     assert len(frame) == 120
     assert frame.groupby("algorithm")["run"].nunique().tolist() == [60, 60]
     assert frame["seed"].nunique() == 60
-    assert all(row == ["0", "1"] for row in frame.loc[frame["correct"], "recommendation"])
+    assert all(row == [0, 1] for row in frame.loc[frame["correct"], "recommendation"])
 
 
 def test_summary(results: shortlist.simulation.results.Results) -> None:  # type: ignore[name-defined]
