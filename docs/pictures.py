@@ -27,17 +27,22 @@ STUDY = ("answer", "intervals", "shrinking", "stopping", "pulls", "plane")
 
 
 def main() -> None:
-    """Run the README's first study and its comparison, and draw them."""
+    """Run the README's first study and its comparison, and the gallery's study, and draw them."""
     mpl.use("Agg")
     text = (ROOT / "README.md").read_text()
     first, *others = re.findall(r"^```python\n(.*?)^```", text, flags=re.M | re.S)
     compared = next(block for block in others if "plot.samples" in block)
+    gallery = (ROOT / "docs" / "gallery" / "index.md").read_text()
+    [shown, *_] = re.findall(r"^```python\n(.*?)^```", gallery, flags=re.M | re.S)
     names: dict[str, Any] = {}
+    in_gallery: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder, chdir(folder):
         exec(first, names)  # noqa: S102
         exec(compared, names)  # noqa: S102
+        exec(shown, in_gallery)  # noqa: S102
+    shortlist.plot.answer(names["study"], caption=False).savefig(IMAGES / "models.png")
     for picture in STUDY:
-        drawn = getattr(shortlist.plot, picture)(names["study"])
+        drawn = getattr(shortlist.plot, picture)(in_gallery["study"])
         drawn.savefig(IMAGES / f"{picture}.png")
     shortlist.plot.samples(names["results"]).savefig(IMAGES / "samples.png")
     picture_live_page()
