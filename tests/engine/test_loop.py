@@ -291,7 +291,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
             return Trace(rounds, strict, True)
         assert trial.arm == verdict.arm, where
         if verdict.kind != "initial" and verdict.b is not None:
-            assert (why.b, why.c) == (str(verdict.b), str(verdict.c)), where
+            assert (why.b, why.c) == (verdict.b, verdict.c), where
         reward = float(case.rewards[counts[trial.arm], trial.arm])
         counts[trial.arm] += 1
         oracle.tell(trial.arm, reward)
