@@ -28,7 +28,7 @@ def described(line: str) -> None:
         ("sigma = 'bounded'\nreward_range = [0.0, 1e99]", 1e98),
         ("sigma = 'bounded'\nreward_range = [0.0, 1e-99]", 1e-100),
         ("delta = 1e-300", 1.0),
-        ("delta = 0.9999999999", 1.0),
+        ("delta = 0.49", 1.0),
         ("epsilon = 1e300", 1.0),
         ("epsilon = 1e-300", 1.0),
         ("budget = 1000000000000000000", 1.0),

@@ -104,7 +104,7 @@ def test_help_is_complete_and_fits_80_columns(
     assert len(COMMANDS) > 14
     said = run(command, "--help").stdout
     assert f"Usage: shortlist {command}" in said
-    assert ("--json" in said) != (command == "serve")
+    assert ("--json" in said) != (command in ("serve", "init"))
     assert max(len(line.rstrip()) for line in said.splitlines()) <= 80
     assert f"│ {command} " in run("--help").stdout
 
