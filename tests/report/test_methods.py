@@ -30,7 +30,7 @@ def test_methods_hold_the_numbers() -> None:
     assert Page(page_of("running")).text("pre").startswith(study.fingerprint + words)
     for part in (
         "the m = 3 best of K = 10 arms",
-        "4 features and an intercept (rank 5)",
+        "4 features (rank 4)",
         "The algorithm was m-LinGapE (Réda, Kaufmann and Delahaye-Duriez 2021; candidates: top "
         "means, ambiguous arm: largest gap, selection: greedy, stop: τ_LUCB, indices: paired)",
         "'self_normalized' (Jedra and Proutière 2020) with risk δ = 0.05, slack ε = 0",
