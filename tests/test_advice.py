@@ -253,9 +253,7 @@ def test_advice_names_the_study_that_the_command_named(folder: Path) -> None:
     prepare(bent)
     for study in ("screen.toml", "screen.db --study screen"):
         said = " ".join(run("ask", *study.split()).output.split())
-        assert f"`shortlist continue {study} --without-features`" in said
-        assert f"`shortlist continue {study} --misspecification C`" in said
-    assert "--from screen.db --from-study screen`" in said
+        assert f"`shortlist verify {study}`" in said
 
 
 def test_advice_in_python_is_calls_alone(tmp_path: Path) -> None:

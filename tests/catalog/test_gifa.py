@@ -204,7 +204,7 @@ def test_a_rule_that_does_not_compile_runs_interpreted_with_a_warning() -> None:
         instance.features, 2, sigma=0.5, algorithm=algorithm, seed=0, audit=False
     )
     study.run(lambda trial: instance.means[trial.arm], progress=False)
-    assert set(study.shortlist) == {"0", "1"}
+    assert set(study.shortlist) == {0, 1}
 
 
 @pytest.mark.slow
