@@ -15,7 +15,8 @@ MEANS = X @ [1.0, 0.3]
 
 
 def begin(budget: Any = 40, **settings: Any) -> shortlist.Study:
-    return shortlist.Study(X, **{"m": 2, "sigma": 0.6, "seed": 1, "budget": budget, **settings})
+    given = {"m": 2, "sigma": 0.6, "seed": 1, "budget": budget, "intercept": False, **settings}
+    return shortlist.Study(X, **given)
 
 
 def result(trial: Any) -> float:

@@ -51,7 +51,8 @@ NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 
 def begin(**given: Any) -> shortlist.Study:
-    settings = {"m": 2, "seed": 3, "sigma": 0.4, "algorithm": "m-LinGapE", **given}
+    settings = {"m": 2, "seed": 3, "sigma": 0.4, "algorithm": "m-LinGapE", "intercept": False}
+    settings |= given
     return shortlist.Study(X, arms=NAMES, **settings, audit=False)
 
 
@@ -557,7 +558,7 @@ def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> N
     other = study.continued(sigma="bounded", reward_range=(0, 1))
     assert other.evaluations == study.evaluations
     other.run(lambda trial: float(trial.seed % 5 > trial.arm), progress=False)
-    assert other.shortlist.names == ("0",)
+    assert other.shortlist.names == [0]
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
@@ -818,7 +819,7 @@ def test_a_screen_file_says_what_the_noise_is(
             "sigma = 0.1\nreward_range = [0, 1]",
             'reward_range can only be used with sigma = "bounded"',
         ),
-        ("sigma = [0.1, 0.2]", "one for each of the 3 arms, got 2"),
+        ("sigma = [0.1, 0.2]", "one number for each of the 3 arms, got 2"),
         ("sigma = {a = 0.1, b = 0.2}", "no number for arm 'c'"),
         ('sigma = "sigmas.csv"', "there is no file"),
     ],
@@ -852,9 +853,9 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": "bounded", "reward_range": 1.0}, "two finite numbers .* got 1.0"),
     ({"sigma": "bounded", "reward_range": "01"}, "two finite numbers .* got '01'"),
     ({"sigma": "bounded", "reward_range": (False, True)}, "two finite numbers"),
-    ({"sigma": EACH[:5]}, "one for each of the 6 arms, got 5"),
-    ({"sigma": []}, "one for each of the 6 arms, got 0"),
-    ({"sigma": np.ones((6, 1))}, r"one for each of the 6 arms, got shape \(6, 1\)"),
+    ({"sigma": EACH[:5]}, "one number for each of the 6 arms, got 5"),
+    ({"sigma": []}, "one number for each of the 6 arms, got 0"),
+    ({"sigma": np.ones((6, 1))}, r"one number for each of the 6 arms, got shape \(6, 1\)"),
     ({"sigma": np.array(0.5)}, r"got shape \(\)"),
     ({"sigma": [*EACH[:5], 0.0]}, "sigma of arm 'f' must be above 0 and finite, got 0.0"),
     ({"sigma": [*EACH[:5], -1]}, "sigma of arm 'f' must be above 0 and finite, got -1.0"),

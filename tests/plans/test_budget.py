@@ -500,7 +500,7 @@ def test_a_pilot_forecasts_the_error(screen: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_screen_with_a_bad_budget(screen: Path) -> None:
     for bad, says in (
-        ("1", "at least budget=2"),
+        ("1", "at least budget=3"),
         ("2.5", "a whole number"),
         ('12\nalgorithm = "LUCB"', "contradict each other"),
     ):

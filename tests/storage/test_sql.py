@@ -407,7 +407,7 @@ def test_nothing_is_read_but_data(file: Path) -> None:
     ).fetchone()
     connection.close()
     assert json.loads(settings)["algorithm"] == {"name": "m-LinGapE"}
-    assert json.loads(arms) == [str(i) for i in range(8)]
+    assert json.loads(arms) == list(range(8))
     np.testing.assert_array_equal(np.frombuffer(features).reshape(8, 3), X)
 
 

@@ -27,13 +27,13 @@ def test_other_settings_are_refused_with_what_differs(new_storage: NewStorage) -
         ({"lease": 60}, "lease"),
         ({"algorithm": "LinGIFA"}, "algorithm = m-LinGapE"),
         ({"threshold": "heuristic"}, "threshold"),
-        ({"arms": list("abcdefgh")}, "an arm '0' in place of 'a'"),
+        ({"arms": list("abcdefgh")}, "an arm 0 in place of 'a'"),
     ]
     for settings_now, words in cases:
         with pytest.raises(StudyMismatch, match=words):
             begin(storage, **{"algorithm": "m-LinGapE", **settings_now})
     for features, words in (
-        (changed, "feature 1 of arm '2'"),
+        (changed, "feature 1 of arm 2"),
         (X[:, :2], "columns"),
         (X[:7], "8 arms"),
     ):

@@ -17,6 +17,7 @@ import pytest
 from command_line import run as shell
 from served import client_of
 from shortlist import GIFA, Study, errors, report
+from shortlist.blocks import Cell
 from shortlist.study.guarantee_parts import conditions
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 
@@ -151,7 +152,9 @@ def test_an_audit_asks_for_an_arm_that_fails_three_times_at_most() -> None:
 
 def _of(study: Study, arm: int) -> Trial:
     """A pending trial of this arm, whatever the study would ask for."""
-    return study._log.change(lambda change: study._log._open(arm, "initial", change.now, None))
+    return study._log.change(
+        lambda change: study._log._open(Cell(arm), "initial", change.now, None)
+    )
 
 
 def test_an_arm_that_fails_twice_and_then_works() -> None:

@@ -67,7 +67,7 @@ def test_a_study_with_features_stops_soon_and_says_what_it_assumes() -> None:
     study = begun("maximize", 3)
     assert study.bound.name == "Guess-and-verify"
     assert study.done
-    assert study.shortlist.names == ("0",)
+    assert study.shortlist.names == [0]
     assert study.evaluations < 250  # with σ half the range, about 400
     guarantee = study.shortlist.guarantee.text
     assert (
@@ -96,6 +96,6 @@ def test_with_features_as_a_guide_and_after_verify_own_results_are_bet_on() -> N
     assert "σ is not used" in study.shortlist.guarantee.text
     guided = shortlist.Study(X, m=1, trust="guide", seed=0, **RANGE)
     guided.run(lambda trial: float(means[trial.arm]), progress=False)
-    assert guided.shortlist.names == ("0",)
+    assert guided.shortlist.names == [0]
     assert guided.evaluations < 120
     assert "nothing is assumed about how the means depend" in guided.shortlist.guarantee.text

@@ -197,7 +197,7 @@ def test_a_study_replays_forks_and_asks_ahead(tmp_path: Any) -> None:
     for trial in batch:
         if not ahead.done:
             ahead.tell(trial, float(trial.arm == 1))
-    assert ahead.shortlist.names == ("elm",)
+    assert ahead.shortlist.names == ["elm"]
 
 
 def test_the_guarantee_rests_on_the_range_alone() -> None:

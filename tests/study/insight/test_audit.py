@@ -24,9 +24,6 @@ from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.insight.audit import Audit, audit_size, chosen_arms
 from shortlist.study.insight.summary import study_words
 
-# The studies here are unhealthy on purpose, and say so.
-pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
-
 
 def finished(means, **settings):
     study, measure = study_of(means, **settings)

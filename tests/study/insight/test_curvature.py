@@ -14,11 +14,6 @@ from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.health import examine
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
-    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
-]
-
 
 def studied(truth, seed=0, noise=1.0, **settings):
     draw = np.random.default_rng([seed, 31])

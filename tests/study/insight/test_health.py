@@ -20,12 +20,6 @@ from shortlist.study.insight.finding import Finding
 from shortlist.study.insight.health import examine
 from shortlist.study.insight.linearity_words import remedy
 
-# The studies here are unhealthy on purpose, and say so.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
-    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
-]
-
 ONCE = shortlist.GIFA(initialization="each", name="m-LinGapE, each arm once first")
 
 

@@ -19,11 +19,6 @@ from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_look, statistics
 from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
-    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
-]
-
 ALGORITHMS = [
     ONCE,
     "m-LinGapE",

@@ -24,11 +24,6 @@ from shortlist.study.insight.linearity import (
     lack_of_fit,
 )
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
-    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
-]
-
 
 # The tests themselves
 def drawn(kind, generator, shape):

@@ -18,11 +18,6 @@ from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.running import progress
 from without_blocks import WITHOUT_BLOCKS
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt"),
-    pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie"),
-]
-
 FRACTIONS = (0.1, 0.25, 0.5, 0.75)
 RANDOM = [
     ("m-LinGapE", 10, 5, 3),
