@@ -210,7 +210,7 @@ def test_results_that_no_plan_asked_for_are_not_covered_by_the_proof():
         asked.retire("c3", reason="x", whatever_the_results=True)
     asked.correct(0, asked.trials[0].value + 0.01, reason="typo")
     unasked = begin()
-    unasked.tell_unasked([(k, MEANS[k], 0) for k in range(3)])
+    unasked.tell(arm="c1", value=0.0, block=0)
     for study in (asked, unasked, begin().continued(delta=0.2), measured(begin(), 20)):
         heuristic = study in (asked, unasked)
         assert study.claim.proven != heuristic
