@@ -87,6 +87,7 @@ class Log:
         self._model: Model | None = None  # made when it is needed
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
+        self.results = 0  # how many there are; an attribute for the same reason
         self.set_aside = self._ledger.set_aside  # an attribute for the same reason
         self._at_begin()
 
@@ -187,6 +188,7 @@ class Log:
         elif len(self._ledger.taken) >= self._audit.due:
             self._audit.follow(model, self._ledger.trials, self._ledger.taken)
             self.is_rejected = self._audit.rejection is not None
+        self.results = len(self._ledger.taken)
 
     def _stop(self) -> None:
         self._audit.open(self.model, self._ledger.taken)
