@@ -22,6 +22,7 @@ import matplotlib as mpl
 import numpy as np
 
 import shortlist
+from shortlist.arrays import Reals
 from shortlist.catalog.recommendation import arms_tell_of_others, recommended
 from shortlist.catalog.registry import ALGORITHMS
 from shortlist.engine.algorithm import Algorithm
@@ -202,7 +203,7 @@ MOST = 1500  # pulls of a run; one that needs more has not erred
 class Certain(GuessAndVerify):
     """Guesses the second arm from the start, and is certain of it."""
 
-    def guess(self, results: PlanResults, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """Whatever the results are."""
         return OwnFit(np.array([0.0, 1.0, -1.0]), np.full(3, 1e-9))
 

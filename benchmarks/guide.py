@@ -19,6 +19,7 @@ import numpy as np
 
 import shortlist
 from linearity import TRUTHS
+from shortlist.arrays import Reals
 from shortlist.catalog.recommendation import recommended
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.guide import ANY_MEANS, GuidedStrategy
@@ -126,7 +127,7 @@ class Known(GuidedStrategy):
         past = PlanResults.none(len(truth)), best_of(truth, problem.m)
         super().__init__(problem, features, None, past)
 
-    def guess(self, results: PlanResults, whole: Fit) -> Fit:
+    def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """The truth, whatever the results are."""
         arms = len(self._truth)
         exact = np.ascontiguousarray(1e-6 * self._basis.T)

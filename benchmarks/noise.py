@@ -14,7 +14,7 @@ import numpy as np
 
 import shortlist
 from shortlist.noise.estimated import DEGREES, DEGREES_OF_EACH, MOST_EQUAL, SHARE, inflation
-from shortlist.plans.guess_and_verify import PairEvidence
+from shortlist.plans.evidence import PairEvidence
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 

@@ -16,7 +16,7 @@ import shortlist
 
 pytestmark = pytest.mark.slow
 NewStorage = Callable[[], str]
-TRUTH = set(crash.MEANS.argsort()[-crash.M :].astype(str))
+TRUTH = set(crash.MEANS.argsort()[-crash.M :].tolist())
 
 
 def run_and_kill(storage: str, noted: Path, kills: int, workers: int, longest: float) -> None:

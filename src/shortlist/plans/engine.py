@@ -88,9 +88,11 @@ class PlanProgress:
         return twin
 
     def decide(self, seed: int) -> None:
-        """Give the strategy the results of its plan."""
-        self.strategy.decide(self.results, seed)
-        self.results = self.strategy.no_results()
+        """Give the strategy the results of its plan; if it is interrupted, all is as before."""
+        after = self.strategy.copy()
+        after.decide(self.results, seed)
+        # It stays the same object, as those who hold it expect.
+        self.strategy.__dict__, self.results = vars(after), after.no_results()
 
     @property
     def needs_plan(self) -> bool:

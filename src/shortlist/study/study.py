@@ -696,7 +696,8 @@ class Study(View):
         cell = Cell(self.problem.index(arm), self.problem.blocks.index(block))  # type: ignore[arg-type]
         unasked = [(cell, result, checked_key(key))]
         [added], _ = self._log.tell(unasked=unasked, if_told=if_told)
-        self._speak()
+        if self._log.results >= self._watch.due or self._log.is_rejected:
+            self._speak()
         return added
 
     def tell_unasked(self, results: Iterable[Sequence[Any]]) -> list[Trial]:
@@ -745,7 +746,9 @@ class Study(View):
             for trial, v in results
         ]
         told = self._log.tell(checked, if_told=if_told)
-        self._speak()
+        # No call where nothing is due: an exception in it would come after the change.
+        if self._log.results >= self._watch.due or self._log.is_rejected:
+            self._speak()
         return told.trials
 
     def tell_once(
@@ -787,8 +790,7 @@ class Study(View):
 
     def _speak(self, *, final: bool = False) -> None:
         """Say what is new: what contradicts the guarantee, or that two arms look alike."""
-        due = self._watch.is_due(len(self._log.ledger.taken))
-        if due or final or self._log.is_rejected:
+        if final or self._log.results >= self._watch.due or self._log.is_rejected:
             for warning in self._watch.news(self, final=final):
                 warn_caller(warning)
 

@@ -31,37 +31,31 @@ class Watch:
 
     def __init__(self) -> None:
         self._said: set[str] = set()
-        self._next = FIRST
-
-    def is_due(self, results: int) -> bool:
-        """Whether it is time for another look."""
-        return results >= self._next
+        self.due = FIRST  # results at the next look; read after every one, so no call
 
     def look_soon(self) -> None:
         """Look at the next opportunity, as when the study stops."""
-        self._next = 0
+        self.due = 0
 
     def news(self, study: View, *, final: bool = False) -> list[Warning]:
-        """What was found since the last look, each finding once; a final look is always made."""
-        found: list[Warning] = []
-        if study.audit.rejection is not None:
-            return [LinearityRejected(advice(study))] if self._is_new("rejection") else []
-        results = len(study.taken)
-        if not (final or self.is_due(results)):
-            return found
-        self._next = math.ceil(GROWTH * max(results, FIRST))
-        for finding in doubts_by_results(study):
-            if self._is_new(finding.name):
-                found.append(GuaranteeInDoubt(f"{finding.words} {finding.remedy}"))
-        tie = None if study.done else likely_tie(study)
-        if tie is not None and self._is_new("tie"):
-            found.append(LikelyTie(tie.advice))
-        return found
+        """What was found since the last look, each finding once; a final look is always made.
 
-    def _is_new(self, name: str) -> bool:
-        """Whether this was not said before; from now on it was."""
-        new = name not in self._said
-        self._said.add(name)
+        If it is interrupted, nothing counts as said.
+        """
+        found: dict[str, Warning] = {}
+        results, due = len(study.taken), self.due
+        if study.audit.rejection is not None:
+            if "rejection" not in self._said:
+                found["rejection"] = LinearityRejected(advice(study))
+        elif final or results >= due:
+            due = math.ceil(GROWTH * max(results, FIRST))
+            for finding in doubts_by_results(study):
+                words = f"{finding.words} {finding.remedy}"
+                found.setdefault(finding.name, GuaranteeInDoubt(words))
+            if not study.done and "tie" not in self._said and (tie := likely_tie(study)):
+                found["tie"] = LikelyTie(tie.advice)
+        new = [warning for name, warning in found.items() if name not in self._said]
+        self._said, self.due = self._said | set(found), due
         return new
 
 
