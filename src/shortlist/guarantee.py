@@ -322,7 +322,7 @@ def _in_two_lines(
     ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
-    besides = f" How the study went adds to it ({', '.join(more)}): study.shortlist.guarantee."
+    besides = f" How the study went adds to it: {', '.join(more)}."
     besides = besides if more else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
 
