@@ -130,9 +130,9 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
 
 def test_arms_that_are_lost_beside_larger_ones_are_refused() -> None:
     with pytest.raises(errors.InvalidFeatures, match="row 1 "):
-        Study([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0, audit=False)
-    with pytest.raises(errors.InvalidFeatures, match="arm '2'"):
-        Study([[1.0, 0.0], [0.0, 1.0], [1e-160, 1e-170]], 1, sigma=1.0, audit=False)
+        Problem.of([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0).rank  # noqa: B018
+    with pytest.raises(errors.InvalidFeatures, match="arm 2 "):
+        Problem.of([[1.0, 0.0], [0.0, 1.0], [1e-160, 1e-170]], 1, sigma=1.0)
     large_and_small = [[1e20, 0.0], [0.0, 1e20], [1.0, 0.0], [0.0, 2.0]]
     assert Problem.of(large_and_small, 1, sigma=1.0).rank == 2
 
@@ -352,24 +352,24 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         "pass budget=… to Study",
         [make(algorithm="pairs-in-doubt", budget=20)],
     ),
-    (make(budget=1), "Pass at least budget=2", [make(budget=2)]),
+    (make(budget=1), "Pass at least budget=3", [make(budget=3)]),
     (
         make(np.vstack([X, X[0]])),
         "Keep one of them, give them different features, or set epsilon > 0",
         [make(X), make(np.vstack([X, X[0] + 1.0])), make(np.vstack([X, X[0]]), epsilon=0.1)],
     ),
     (
-        make(np.vstack([X, np.zeros(2)])),
-        "Remove it, or add a constant column",
-        [make(X), make(np.column_stack([np.vstack([X, np.zeros(2)]), np.ones(5)]))],
+        make(np.vstack([X, np.zeros(2)]), intercept=False),
+        "Remove it, or use intercept=True",
+        [make(X), make(np.vstack([X, np.zeros(2)]), intercept=True)],
     ),
     (
-        make(np.vstack([X, [1e-150, 0.0]])),
+        make(np.vstack([X, [1e-150, 0.0]]), intercept=False),
         "Remove the arm, or bring its features to the size of the others'",
         [make(X), make(np.vstack([X, [1.0, 0.5]]))],
     ),
     (
-        make([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]]),
+        make([[1e20, 1e20], [1.0, 0.0], [0.0, 1.0]], intercept=False),
         "leave the arm out, or bring its features to the size of the others'",
         [make([[1e20, 1e20], [1e20, 0.0], [0.0, 1e20]])],
     ),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shortlist import Study
-from shortlist.errors import InvalidSetting
+from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.report import html
 from shortlist.study.plate import match, read_plate, write_plate
 from stored import assert_same, later
@@ -201,3 +201,18 @@ def test_results_that_came_together_become_blocks_of_a_continuation():
     study.tell_unasked([(k, 60.0 + MEANS[k], None) for k in range(3)])
     on_plates.carry_over(study)
     assert [trial.block_index for trial in on_plates.taken][40:] == [4] * 3
+
+
+def test_results_that_no_plan_asked_for_are_not_covered_by_the_proof():
+    asked = measured(begin(), 60)
+    assert asked.shortlist.guarantee.status == "proven"
+    with pytest.raises(InvalidInput, match=r"cannot be retired.*carry_over"):
+        asked.retire("c3", reason="x", whatever_the_results=True)
+    asked.correct(0, asked.trials[0].value + 0.01, reason="typo")
+    unasked = begin()
+    unasked.tell(arm="c1", value=0.0, block=0)
+    for study in (asked, unasked, begin().continued(delta=0.2), measured(begin(), 20)):
+        heuristic = study in (asked, unasked)
+        assert study.claim.proven != heuristic
+        assert ("blocks that share a shift excludes" in study.claim.text) == heuristic
+    assert not asked.continued(delta=0.2).claim.proven

@@ -21,6 +21,14 @@ Level = Literal["good", "plain", "warn"]
 Status = Literal["proven", "heuristic", "in doubt", "not certified", "not yet", "budget"]
 
 
+# Of blocks that share a shift, where results were not those that a plan asked for.
+CHOSEN_IN_PLAN = (
+    "results were corrected, carried over or told without having been asked for, or an arm was "
+    "retired, and then earlier results of a plan may have chosen the arms of later ones, which the "
+    "proof for blocks that share a shift excludes"
+)
+
+
 class Assumption(NamedTuple):
     """What a claim rests on."""
 
@@ -314,7 +322,7 @@ def _in_two_lines(
     ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
-    besides = f" How the study went adds to it ({', '.join(more)}): study.shortlist.guarantee."
+    besides = f" How the study went adds to it: {', '.join(more)}."
     besides = besides if more else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
 
@@ -485,6 +493,8 @@ class Course:
     # names of those that were added.
     retired: str = ""
     retired_anew: str = ""
+    proofs: int = 1  # how often the proof began, each time with a δ of its own
+    estimates_sigma: bool = False  # from results before these retirements
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
@@ -504,6 +514,11 @@ def conditions_of(course: Course) -> list[Condition]:
         f"{course.set_aside}: it is assumed that these failures say nothing about the mean, which "
         "is judged by the results that there are."
     )
+    given_all = (
+        ", but for the estimate of σ: the claim holds with its probability"
+        if course.estimates_sigma
+        else ": the claim holds with its probability given all of them"
+    )
     sentences = {
         ("Order", course.out_of_order): "Some results were processed before others that had been "
         "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
@@ -520,7 +535,8 @@ def conditions_of(course: Course) -> list[Condition]:
         "It is assumed that each would have been retired, and no other, whatever the results.",
         ("Retired because of results", course.retired_anew): "Retired, and no part of what is "
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
-        "nothing: the claim holds with its probability given all of them.",
+        f"nothing{given_all}. That any answer of this study was wrong, before or after them, has "
+        f"probability {course.proofs}δ at most.",
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "

@@ -151,7 +151,7 @@ def test_a_parquet_file_is_not_in_memory_beside_its_table(
     ("columns", "words"),
     [
         ({"a": ["x", "y"], "b": ["u", "v"], "c": [1.0, 2.0]}, "'a' and 'b' are both text"),
-        ({"a": [1.0, None], "b": [2.0, 3.0]}, "'a' of arm '1' is nan"),
+        ({"a": [1.0, None], "b": [2.0, 3.0]}, "'a' of arm 1 is nan"),
         ({"a": [b"x", b"y"]}, "'a' is binary, not numeric"),
         ({"a": ["x", "y"]}, "shape"),
     ],

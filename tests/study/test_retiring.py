@@ -218,14 +218,14 @@ def test_a_crashing_arm_is_set_aside_and_can_be_retired(name: str) -> None:
     assert BEST not in study.shortlist.names
 
 
-def test_after_a_verification_arms_are_retired_and_added_too() -> None:
+def test_after_a_verification_arms_are_added_and_retired_too() -> None:
     study = begin("m-LinGapE", audit=False)
     go(study)
     study.verify()
     go(study, study.evaluations + 5)
-    study.retire(BEST, reason="x", whatever_the_results=True)
     row = X.mean(axis=0)
     study.add([row], arms=["new"])
+    study.retire(BEST, reason="x", whatever_the_results=True)
     go(study, means=np.append(MEANS, row @ [1.0, 0.5, -0.3]))
     assert study.done
     assert study.stage == "verification"
@@ -327,6 +327,57 @@ def test_a_larger_slack_and_more_arms_exclude_each_other() -> None:
         study.add(arms=["N1"])
 
 
+@pytest.mark.parametrize("whatever", [True, False])
+def test_after_a_retirement_no_arms_are_added_and_the_slack_stays(whatever: bool) -> None:
+    study = begin()
+    go(study, 27)
+    study.retire("C01", reason="x", whatever_the_results=whatever)
+    changes = study.changes
+    with pytest.raises(errors.InvalidInput, match=r"was retired.*carry_over"):
+        study.add(arms=["N1"])
+    with pytest.raises(errors.InvalidInput, match=r"was retired.*continued\(epsilon=0.5\)"):
+        study.widen(0.5)
+    found = study.shortlist.certain
+    assert found is None or found.epsilon in (None, 0.0)
+    assert study.changes == changes
+    assert study.continued(epsilon=0.5).problem.epsilon == 0.5
+    assert Study(arms=[*NAMES, "N1"], m=2, sigma=0.3).carry_over(study)
+    go(study)
+    assert study.done
+    assert study.shortlist.certain is not None
+    assert study.shortlist.certain.epsilon == 0.0
+
+
+@pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+def test_arms_may_be_added_while_the_last_set_is_named() -> None:
+    """The fall-back for them has nothing left of δ."""
+    study = Study(arms=list("abcdef"), m=1, sigma=0.3, seed=3)
+    noise, added = np.random.default_rng(3), False
+    while not study.done:
+        strategy = study.round.strategy
+        named = 2 if added else len(strategy._tables.namings)
+        if named == 2 and not added and study.round.results.pulls.any():
+            study.add(arms=["new"])
+            added = True
+        trial = study.ask()
+        high = 0.15 + named if trial.arm == named else 0.0  # another arm for every set
+        study.tell(trial, high + 0.3 * noise.standard_normal())
+    assert added
+    assert study.round.strategy._tables.level == np.inf
+    assert study.shortlist.names == ["c"]
+
+
+def test_the_guarantee_counts_the_proofs_that_were_begun() -> None:
+    for kind, given in (("auto", True), ("sigma estimated", False)):
+        study = begin(kind)
+        go(study)
+        for _ in range(2):
+            study.retire(study.shortlist.names[0], reason="toxic")
+        found = dict(conditions(study))["Retired because of results"]
+        assert "has probability 3δ at most" in found
+        assert ("given all of them" in found) == given
+
+
 # Storage
 
 
@@ -334,8 +385,8 @@ def test_two_processes_see_each_others_changes_of_the_arms(tmp_path: Path) -> No
     one = begin("auto", storage=tmp_path / "a.db")
     other = Study.load(tmp_path / "a.db")
     go(one, 20)
-    one.retire(BEST, reason="x", whatever_the_results=True)
     one.add(arms=["new"])
+    one.retire(BEST, reason="x", whatever_the_results=True)
     other.refresh()
     same(one, other)
     trial = other.ask()
@@ -348,13 +399,13 @@ def test_two_processes_see_each_others_changes_of_the_arms(tmp_path: Path) -> No
 def test_a_forked_process_goes_on_with_the_arms_as_they_are(tmp_path: Path) -> None:
     study = begin("auto", storage=tmp_path / "a.db")
     go(study, 20)
-    study.retire(BEST, reason="x", whatever_the_results=True)
     child = os.fork()
     if child == 0:
         study.add(arms=["new"])
         os._exit(0 if study.problem.arms == 9 else 1)
     assert os.waitpid(child, 0)[1] == 0
     study.refresh()
+    study.retire(BEST, reason="x", whatever_the_results=True)
     assert study.problem.names[-1] == "new"
     same(study, Study.load(tmp_path / "a.db"))
 
@@ -439,6 +490,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_commands_retire_and_add(screen: Path) -> None:
+    assert asked("add", "screen.toml", "C20")["added"] == ["C20"]
     fails(run("retire", "screen.toml", "C01"), 2, "say why it is retired")
     said = does(
         *("retire", "screen.toml", "C01", "--reason", "out of stock", "--whatever-the-results")
@@ -446,7 +498,9 @@ def test_commands_retire_and_add(screen: Path) -> None:
     assert "C01 was retired." in said
     assert "'C01' (out of stock)" in does("status", "screen.toml").stdout
     assert "retired before" in does("retire", "screen.toml", "C01", "--reason", "x").stdout
-    report = asked("add", "screen.toml", "C20")
+    fails(run("add", "screen.toml", "C21"), 2, "an arm of this study was retired")
+    fails(run("widen", "screen.toml", "--epsilon", "0.5"), 2, "arms were added")
+    report = asked("status", "screen.toml")
     assert (report["added"], [each["arm"] for each in report["retired"]]) == (["C20"], ["C01"])
     fails(run("add", "screen.toml"), 2, "name the study, and the new arms")
     names = ", ".join(f'"{name}"' for name in [*NAMES, "C20"])
@@ -464,9 +518,11 @@ def test_clients_retire_and_add(screen: Path) -> None:
     with client_of("screen.db") as client:
         given = {"arm": "C01", "reason": "x", "whatever_the_results": True}
         for _ in range(2):
-            assert client.api("retire", given).json()["retired"] == ["C01"]
-        for _ in range(2):
             assert client.api("add", {"arms": ["new"]}).json()["arms"] == 9
+        for _ in range(2):
+            assert client.api("retire", given).json()["retired"] == ["C01"]
+        for refused in (client.api("add", {"arms": ["x"]}), client.api("widen", {"epsilon": 0.5})):
+            assert refused.status_code == 400
         wrong = client.api("retire", {"arm": 3, "reason": "x"})
         assert wrong.status_code == 400
         assert "must be the name of an arm" in wrong.json()["error"]

@@ -447,7 +447,8 @@ class GuessAndVerify(Strategy):
         """With a fall-back that begins now, for arms that were added; later namings pay for it.
 
         The last one was for the arms before, and ends. The best m may be others whenever arms are
-        added, so that all pairs are counted.
+        added, so that all pairs are counted. Where the plan that ended has named the last set,
+        nothing is left, and pairs pass by the named sets alone.
         """
         named = len(tables.namings)
         left = sum(self._shares[named:])
@@ -456,7 +457,7 @@ class GuessAndVerify(Strategy):
         arms = len(self._problem.features)
         each = LAST_RESORT * left * self._problem.delta / (arms * (arms - 1) / 2)
         nothing = self._verifier.nothing(tables.rows)
-        return replace(tables, fall_back=nothing, level=-math.log(each))
+        return replace(tables, fall_back=nothing, level=-math.log(each) if each > 0.0 else math.inf)
 
     def _guessed(self, tables: Tables, guess: Fit) -> Mask:
         """The m arms of largest mean, or those named before if these seem to be verified sooner.

@@ -39,6 +39,11 @@ def remedy(study: View) -> str:
         f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
         "is about the others."
     )
+    if study.problem.blocks.shifts:
+        leave_out = (
+            "begin a study without that arm. With these results, new_study.carry_over(study), its "
+            "answer is called heuristic."
+        )
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "

@@ -42,7 +42,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     >>> guarantee_of(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
     'No guarantee yet'
     """
-    parts = study.bound.claim, _assumptions(study), conditions(study)
+    parts = study.claim, _assumptions(study), conditions(study)
     answer = Answer(study.problem, answered_evaluations(study))
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
@@ -149,6 +149,10 @@ def conditions(study: View) -> list[Condition]:
         open_at_changes=len(study.open_at_changes),
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
+        proofs=1
+        + sum(not each.whatever_the_results for each in study.retired)
+        + study.model.verifies,
+        estimates_sigma=study.problem.noise.word == "estimate",
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),

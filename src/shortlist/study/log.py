@@ -625,6 +625,13 @@ class Log:
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
                 "budget and these results: new_study.carry_over(study)."
             )
+        if bound.problem.blocks.shifts and self._ledger.trials:
+            raise InvalidInput(
+                "arms cannot be retired from a study whose blocks share a shift: results of plans "
+                "that end early would be taken together, and the proof does not cover that. Nothing "
+                "was changed. Begin a study without the arm. It may be given these results, "
+                "new_study.carry_over(study); its answer is then called heuristic."
+            )
         goes_on = bound.engine.goes_on and model.initialized
         if whatever_the_results:
             return not goes_on
@@ -680,6 +687,11 @@ class Log:
                 f"{bound.name} cannot take more arms: its proof is for a number of arms that is "
                 f"fixed before the first result. Nothing was changed. {again}"
             )
+        if any(not each.from_start for each in self._ledger.retired.values()):
+            raise InvalidInput(
+                "an arm of this study was retired, and arms cannot be added after that: the proof "
+                f"does not cover it. Nothing was changed. {again}"
+            )
         if bound.problem.epsilon > model.first_bound.problem.epsilon:
             raise InvalidInput(
                 "epsilon was made larger in view of the results, and arms cannot be added after "
@@ -713,6 +725,12 @@ class Log:
                 raise InvalidInput(
                     "arms were added to this study, and then what is proven is for the epsilon that "
                     "it has: nothing was changed. A study with a larger one and these results: "
+                    f"study.continued(epsilon={wider:g})."
+                )
+            if self._ledger.retired:
+                raise InvalidInput(
+                    "an arm of this study was retired, and then what is proven is for the epsilon "
+                    "that it has: nothing was changed. A study with a larger one and these results: "
                     f"study.continued(epsilon={wider:g})."
                 )
             if self.model.stopped:

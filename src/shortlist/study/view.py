@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from shortlist.aim import Aim
 from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
 from shortlist.engine.follow import TAKE, WIDEN, Steps
+from shortlist.guarantee import CHOSEN_IN_PLAN, Claim
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
@@ -40,6 +42,19 @@ class View:
     def bound(self) -> AlgorithmOnProblem:
         """The algorithm on its problem; replaced once σ is estimated, if it is to be estimated."""
         return self._log.bound
+
+    @property
+    def claim(self) -> Claim:
+        """What is claimed of the answer: that of the algorithm, unless results came in otherwise."""
+        claim = self.bound.claim
+        if not self.problem.blocks.shifts:
+            return claim
+        taken = self.taken[: self.answered_at] if self.model.stopped else self.taken
+        beyond = bool(self.retired) or any(
+            trial.corrections or trial.cause.origin in ("unasked", "carried") for trial in taken
+        )
+        why = (*claim.why_heuristic, *([CHOSEN_IN_PLAN] if beyond else []))
+        return replace(claim, why_heuristic=why)
 
     @property
     def model(self) -> Model:

@@ -30,7 +30,7 @@ def certain(study: View) -> Certain | None:
     >>> print(certain(study))
     Proven already: the list is right up to ε = 0.17. If the list is wrong, its worst arm is ash, and the best one that it lacks is elm or oak.
     """
-    decision, claim = study.model.decision, study.bound.claim
+    decision, claim = study.model.decision, study.claim
     if study.statistic is None or not study.aim.certifies or decision is None:
         return None
     if study.audit.rejection is not None:
@@ -42,6 +42,8 @@ def certain(study: View) -> Certain | None:
         return tuple(names[arms].tolist())
 
     least = found.epsilon if math.isfinite(found.epsilon) else None
+    if least is not None and study.retired:  # then what is proven is for one ε
+        least = study.problem.epsilon if least <= study.problem.epsilon else None
     undecided = ~(found.inside | found.outside)
     parts = (found.inside, undecided, found.open_inside, found.open_outside)
     inside, maybe, *doubtful = map(named, parts)

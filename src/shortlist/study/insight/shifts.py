@@ -228,6 +228,7 @@ def shift_finding(how: str, shifts: Shifts) -> Found:
         "The guarantee assumes that a result is the arm's mean and fresh noise, so it does not hold. A "
         "larger σ is not the remedy. study.continued(blocks='shift') goes on with all results: each "
         "group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
-        f"plates. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
+        "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
+        f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
     )
     return "warning", words, meaning
