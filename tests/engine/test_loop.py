@@ -78,6 +78,7 @@ class Case:
             algorithm=algorithm,
             seed=seed,
             audit=False,
+            intercept=False,
         )
 
 
@@ -446,8 +447,10 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
         return reward
 
     settings: dict[str, Any] = {"sigma": 1.0, "S": 1.2, "seed": 3}
-    fast = shortlist.Study(features, m, algorithm=algorithm, **settings, audit=False)
-    slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False)
+    fast = shortlist.Study(
+        features, m, algorithm=algorithm, **settings, audit=False, intercept=False
+    )
+    slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False, intercept=False)
     assert pulled(fast, stream()) == pulled(slow, stream())
     assert fast.evaluations > len(fast.bound.engine.setup.initial)
     assert fast.done == slow.done
@@ -585,6 +588,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
                 algorithm=ALL[name],
                 seed=int(row["seed"]),
                 audit=False,
+                intercept=False,
             )
             assert_same_as_study(row, study, reward, most)
 
