@@ -19,8 +19,8 @@ from shortlist.errors import InvalidSetting
 from shortlist.printable import count
 
 RETIRE_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist retire screen.toml C07 --reason "out of stock" --whatever-the-results
-$ shortlist retire screen.toml C09 --reason "toxic in the assay of the best ten"
+$ shortlist retire screen.toml C07 --reason "no stock" --whatever-the-results
+$ shortlist retire screen.toml C09 --reason "toxic in a later assay"
 
 The arm is never asked for again, its open trials are cancelled, and the
 guarantee is about the others. With --whatever-the-results what was proven of the
@@ -29,8 +29,8 @@ retired had all results been different. Without it the results so far only guide
 and later ones prove the answer. It cannot be undone."""
 
 ADD_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist add screen.toml C21 C22                    # a study without features
-$ shortlist add screen.toml --features analogues.csv   # with the same columns
+$ shortlist add screen.toml C21 C22                   # a study without features
+$ shortlist add screen.toml --features analogues.csv  # with the same columns
 
 Which arms are added may depend on the results: evidence on pairs with them counts
 from now on. The screen.toml may stay as it is, or name the longer table, with the
