@@ -22,7 +22,8 @@ def name_of(algorithm: object) -> str:
 def study(algorithm: object = ONCE, features: np.ndarray = X, **settings: Any) -> shortlist.Study:
     published = "published" in name_of(algorithm)
     settings = {"m": 2, "sigma": 0.6, "seed": 3, "S": 1.0 if published else None, **settings}
-    return shortlist.Study(features, algorithm=algorithm, **{"audit": False, **settings})  # type: ignore[arg-type]
+    settings = {"audit": False, "intercept": not published, **settings}
+    return shortlist.Study(features, algorithm=algorithm, **settings)  # type: ignore[arg-type]
 
 
 def measured(seed: int = 0, noise: float = 0.6) -> Callable[[Any], float]:

@@ -457,7 +457,8 @@ def test_a_generous_bound_on_theta_keeps_the_guarantee(S: float) -> None:
     rng = np.random.default_rng(0)
     features = rng.standard_normal((6, 3))
     algorithm = shortlist.GIFA(threshold="determinant", initialization=None)
-    study = shortlist.Study(features, 2, sigma=0.01, S=S, algorithm=algorithm, seed=0, audit=False)
+    settings = {"algorithm": algorithm, "seed": 0, "audit": False, "intercept": False}
+    study = shortlist.Study(features, 2, sigma=0.01, S=S, **settings)
     study.run(
         lambda trial: float(features[trial.arm, 0] + 0.01 * rng.standard_normal()),
         max_evaluations=60,

@@ -169,7 +169,7 @@ def test_features_are_used_within_blocks_and_their_fit_is_tested():
     given = {"arms": None, "features": FEATURES}
     study = measured(begin(**given), 60)
     assert study.done
-    assert study.shortlist.table["name"].tolist() == ["9", "8"]
+    assert study.shortlist.names == [9, 8]
     fit = {finding.name: finding for finding in study.health()}
     assert fit["fit"].level == "fine"
     assert "linear in the features" in study.shortlist.guarantee.text

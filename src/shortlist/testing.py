@@ -296,7 +296,8 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
         )
         told += int(now.plan.sum())
         turn += 1
-        results = PlanResults.at(now.plan, means)
+        pulled = np.repeat(np.arange(len(means)), now.plan)
+        results = PlanResults.of(len(means), pulled, means[pulled])
         before, other = _held(now), now.copy()
         other.decide(results, seed)
         _require(

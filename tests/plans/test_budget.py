@@ -457,7 +457,7 @@ def test_a_screen_with_a_budget(screen: Path) -> None:
     assert "12 evaluations, exactly" in words
     assert "risk δ" not in words
     assert json.loads(call("new", place, "--json"))["budget"] == 12
-    assert "0 of 2 pulls of the first plan are told" in call("status", place)
+    assert "0 of 3 pulls of the first plan are told" in call("status", place)
     plate = screen.with_name("plate.csv")
     for _ in range(2):
         call("ask", place, "-n", "5", "--out", str(plate), "--force")

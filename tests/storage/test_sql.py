@@ -54,8 +54,8 @@ def test_a_stored_study_is_the_study_in_memory(
     """Random asks, tells, failures, cancellations and loads, the same on both."""
     choices = np.random.default_rng(3)
     path = str(tmp_path / "study.db")
-    memory = begin(algorithm=algorithm, S=2.0)
-    stored = begin(path, algorithm=algorithm, S=2.0)
+    memory = begin(algorithm=algorithm, S=2.0, intercept=False)
+    stored = begin(path, algorithm=algorithm, S=2.0, intercept=False)
     for step in range(80):
         if step == 30:  # the rest of the initial pulls, at once
             trials = memory.ask(80)
@@ -274,7 +274,7 @@ TAMPERED = {
     "the last trial": "DELETE FROM shortlist_trials WHERE number = 121",
     "all trials": "DELETE FROM shortlist_trials",
     "another key of a trial": "UPDATE shortlist_trials SET other_keys = '[\"r\"]' WHERE number = 7",
-    "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, state, value, reason,
+    "an added trial": """INSERT INTO shortlist_trials SELECT study, 122, arm, block, state, value, reason,
         asked_at, closed_at, expires_at, worker, run, in_turn, origin, b, c, gap, statistic,
         second, opened, closed, touched, key, other_keys
         FROM shortlist_trials WHERE number = 60""",

@@ -39,13 +39,13 @@ USUAL = (
 def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     """The names of the algorithms to choose among, with a line about each.
 
+    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
+    ``shortlist.Guided``, which may have a model of yours.
+
     Parameters
     ----------
     all : bool
         Whether to list their variants too, and those with the settings of published runs.
-
-    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
-    ``shortlist.Guided``, which may have a model of yours.
 
     Examples
     --------

@@ -297,8 +297,9 @@ def refuse_two_values(replicates: Sequence[Sequence[float]]) -> None:
         ...
     shortlist.errors.InvalidInput: all replicates are 0 or 1: such noise is not normal, and σ cannot be estimated from them. The last result was not recorded. Go on with all others by study.continued(sigma='bounded', reward_range=(0, 1)), which needs no σ, and tell it the last one.
     """
-    found = {value for values in replicates for value in values}
-    if len(found) == 2:
+    every = [value for values in replicates for value in values]
+    found = set(every)
+    if len(found) == 2 < len(every):
         low, high = (f"{value:g}" for value in sorted(found))
         raise InvalidInput(
             f"all replicates are {low} or {high}: such noise is not normal, and σ cannot be "

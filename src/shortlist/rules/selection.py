@@ -59,7 +59,7 @@ def greedy(pair: Pair, arms: Arms, key: np.uint64) -> int:
 def optimized(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """Argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
     # Equation (1) of the paper prints argmax; argmin is meant (Xu et al. 2018). ‖w*‖₁ is common.
-    best = -1
+    best = pair.b  # for two arms that are alike up to rounding, whose design is empty
     smallest = np.inf
     for a in range(arms.pulls.shape[0]):
         weight = abs(pair.design[a])

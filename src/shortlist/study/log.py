@@ -327,6 +327,7 @@ class Log:
         now, wanted = transaction.now, self._ledger.pending
         if self.model.stopped:  # the rounds are over: what they asked for is of no use any more
             wanted = [trial for trial in wanted if trial.cause.origin == "audit"]
+        wanted = [t for t in wanted if t.run is not None or t.expires_at is not None]
         # A lease that was read before may have been renewed since, and is never made shorter.
         if any(t.run is not None and self._leases.get(t.run, 0.0) <= now for t in wanted):
             self._leases = transaction.leases()

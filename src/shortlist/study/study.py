@@ -997,7 +997,7 @@ class Study(View):
         >>> study = Study(arms=["ash", "elm", "oak", "yew"], m=1, sigma=0.1, seed=0)
         >>> _ = study.retire("oak", reason="out of stock", whatever_the_results=True)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
-        ('elm',)
+        ['elm']
         >>> study.shortlist.guarantee.claim.statement[:41]
         'among the 3 arms that were not retired, n'
         """
@@ -1041,10 +1041,10 @@ class Study(View):
         >>> study = Study(arms=["ash", "box", "elm", "fig", "fir", "oak"], m=1, sigma=0.1, seed=0)
         >>> means = [0.1, 0.0, 0.5, 0.2, 0.1, 0.3, 0.9]
         >>> study.run(lambda trial: means[trial.arm], progress=False).names
-        ('elm',)
+        ['elm']
         >>> study.add(arms=["yew"])
         >>> study.run(lambda trial: means[trial.arm], progress=False).names
-        ('yew',)
+        ['yew']
         """
         names, rows = self._new_arms(features, arms)
         self._log.add(names, rows)

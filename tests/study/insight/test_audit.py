@@ -110,7 +110,7 @@ def test_one_voice():
     assert words.startswith("Not certified: the results contradict means that are linear in ")
     assert "Results of the same arm agree with σ" in words
     assert "so the means are not linear." in words
-    assert "study.continued(features=None)" in words
+    assert "study.verify() goes on in this study" in words
     badge = guarantee_of(study)
     assert badge.level == "warn"
     page = html(study)
@@ -584,11 +584,12 @@ def test_the_command_line_knows_the_audit(tmp_path):
     )
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
-    assert "`shortlist continue screen.toml --without-features`" in refused.stderr
+    advised = "continue screen.toml --without-features --sigma estimate"
+    assert f"`shortlist {advised}`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status
     assert "The results contradict means that are linear in the features with noise of σ" in status
-    made = command("continue", "screen.db", "--without-features", folder=tmp_path)
+    made = command(*advised.split(), folder=tmp_path)
     assert "28 results carried over" in " ".join(made.stdout.split())
     near = json.loads(
         command(

@@ -23,8 +23,11 @@ def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
             "failed",
             "cancelled",
             "set_aside",
+            "retired",
+            "added",
         ),
         *("budget", "estimated_error", "statistic", "epsilon", "remaining", "shortlist"),
+        *("certain", "cost"),
     }
     assert keys <= set(asked("status", "screen.toml"))
     assert keys <= set(asked("fail", "screen.toml", 0))

@@ -96,12 +96,10 @@ def test_a_rejection_is_said_once_and_nothing_else_with_it() -> None:
 def test_a_watch_looks_when_the_results_have_grown_by_half() -> None:
     watch = Watch()
     study = shortlist.Study(arms=list("ab"), m=1, sigma=1.0, epsilon=0.1, seed=0)
-    assert not watch.is_due(FIRST - 1)
-    assert watch.is_due(FIRST)
+    assert watch.due == FIRST
     said(study, measured([0.0, 0.1], 1.0), FIRST)
     watch.news(study)
-    assert not watch.is_due(FIRST + FIRST // 2 - 1)
-    assert watch.is_due(FIRST + FIRST // 2)
+    assert watch.due == FIRST + FIRST // 2
 
 
 @pytest.mark.parametrize("times", [1.0, 0.6])

@@ -429,7 +429,7 @@ class Wealths:
     >>> one = Wealths.none(2, (0.0, 10.0)).after(
     ...     PlanResults.of(2, np.array([0, 1, 0]), np.array([10.0, 3.0, 0.0]))
     ... )
-    >>> one.pulls.tolist(), one.totals.tolist(), one.above[0].argmax()
+    >>> one.pulls.tolist(), one.totals.tolist(), int(one.above[0].argmax())
     ([2.0, 1.0], [1.0, 0.3], 38)
     """
 
