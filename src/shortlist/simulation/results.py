@@ -203,4 +203,6 @@ def with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
     """The runs with the arms' labels as text: in a file a column has one type."""
     if "recommendation" not in frame:
         return frame
-    return frame.assign(recommendation=[list(map(str, each)) for each in frame["recommendation"]])
+    return frame.assign(
+        recommendation=frame["recommendation"].map(lambda each: list(map(str, each)))
+    )

@@ -28,11 +28,11 @@ from shortlist._version import __version__
 from shortlist.errors import DamagedStorage, OutcomeUnknown, StorageError, StudyNotFound
 from shortlist.storage.address import shown, without_secrets
 from shortlist.storage.base import ROW, Change, Checkpoint, Event, Known, Row, Settings
+from shortlist.storage.forking import LONGEST_WAIT, STORAGES
 from shortlist.storage.schema import APART, EVENTS, RUNS, STUDIES, TABLES, TRIALS
 
 PATIENCE = 60.0  # seconds that a writer waits for another
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
-LONGEST_WAIT = 120.0  # seconds that a fork waits for a transaction to end
 
 Statement = sql.sql.expression.ClauseElement
 Values = Mapping[str, Any]
@@ -388,7 +388,7 @@ class SQLStorage:
         self._connections: list[Any] = []  # one at most
         self._is_paused = False
         weakref.finalize(self, _close, self._connections)
-        _OPEN.add(self)
+        STORAGES.add(self)
 
     @contextmanager
     def _connected(self, *, writing: bool = False) -> Iterator[Any]:
@@ -533,7 +533,6 @@ class SQLStorage:
         self._connections.clear()
 
 
-_OPEN: weakref.WeakSet[SQLStorage] = weakref.WeakSet()
 _ABANDONED: list[Any] = []  # connections that are the parent's: to close them would disturb it
 
 
@@ -541,27 +540,6 @@ def _close(connections: list[Any]) -> None:
     while connections:
         with suppress(Exception):  # it may be broken
             connections.pop().close()
-
-
-def _before_fork() -> None:
-    for storage in list(_OPEN):
-        storage.before_fork()
-
-
-def _after_fork() -> None:
-    for storage in list(_OPEN):
-        storage.after_fork()
-
-
-def _after_fork_in_child() -> None:
-    for storage in list(_OPEN):
-        storage.after_fork_in_child()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
-    )
 
 
 class translate_errors:  # noqa: N801 - used as a function is

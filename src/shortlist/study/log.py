@@ -9,12 +9,10 @@ from __future__ import annotations
 import gc
 import getpass
 import logging
-import os
 import socket
 import sys
 import threading
 import time
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
@@ -29,6 +27,7 @@ from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
 from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
+from shortlist.storage.forking import LONGEST_WAIT, STUDIES
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import WITH_KEY, Added, Kind, Ledger, Retirement, Source, key_of_trial
@@ -71,12 +70,13 @@ class Log:
         self._bound, self._definition, self.storage = bound, definition, storage
         self._at_stop, self._at_begin = at_stop, at_begin
         self._lock = threading.RLock()
+        self._is_paused = False
         self._is_changing = False
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
         self._leases: Mapping[str, float] = {}  # of runs, as they were last read
         self._forget()
         self._agreed = 0
-        _LOGS.add(self)
+        STUDIES.add(self)
 
     def _forget(self) -> None:
         """Begin with nothing: the next change takes in what is stored."""
@@ -277,7 +277,21 @@ class Log:
                 )
         self._agreed = ledger.changes
 
+    def undisturbed(self, look: Callable[[], Result]) -> Result:
+        """What ``look`` finds, while no other thread changes the study and none forks."""
+        with self._lock:
+            return look()
+
+    def before_fork(self) -> None:
+        """Wait until no thread is at work: it might be compiling, with locks that a child never gets."""
+        self._is_paused = self._lock.acquire(timeout=LONGEST_WAIT)
+
     def after_fork(self) -> None:
+        """Go on in the parent."""
+        if self._is_paused:
+            self._lock.release()
+
+    def after_fork_in_child(self) -> None:
         """Begin anew in a forked process: a thread that is not there may have been at work."""
         self._lock = threading.RLock()
         self._is_changing, self._agreed = False, -1
@@ -818,15 +832,3 @@ def worker() -> str:
         user = "somebody"
     # A name that is not UTF-8 could neither be stored nor printed.
     return f"{user}@{socket.gethostname()}".encode(errors="replace").decode()
-
-
-_LOGS: weakref.WeakSet[Log] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for log in list(_LOGS):
-        log.after_fork()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)

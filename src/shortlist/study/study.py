@@ -791,7 +791,7 @@ class Study(View):
     def _speak(self, *, final: bool = False) -> None:
         """Say what is new: what contradicts the guarantee, or that two arms look alike."""
         if final or self._log.results >= self._watch.due or self._log.is_rejected:
-            for warning in self._watch.news(self, final=final):
+            for warning in self._log.undisturbed(lambda: self._watch.news(self, final=final)):
                 warn_caller(warning)
 
     def correct(
