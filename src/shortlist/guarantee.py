@@ -354,8 +354,8 @@ def final(
         said = claim.beginning_with("What is proven under these assumptions")
         badge = f"In doubt: {', '.join(each.badge for each in doubts)}"
         short = (
-            f"In doubt: {answer.words} ({answer.effort}), but the results contradict "
-            f"{contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
+            f"In doubt: {answer.words} ({answer.effort}), but the results contradict the "
+            f"assumption {contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
         )
         return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
     if not claim.proven:
@@ -430,7 +430,7 @@ def not_yet(
     short = _in_two_lines(first, *parts)
     if doubts:
         short = (
-            f"{first} The results contradict {contradicted(doubts)}.\n"
+            f"{first} The results contradict the assumption {contradicted(doubts)}.\n"
             f"{doubts[0].words} {doubts[0].remedy}"
         )
     return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts, short)
@@ -443,14 +443,15 @@ def of_budget(
     *,
     answer: Answer,
     estimate: str,
+    meaning: str,
     progress: str,
     doubts: Sequence[Doubt] = (),
 ) -> Guarantee:
-    """What an answer on a budget is worth: an estimate of the error, where there is one.
+    """What an answer on a budget is worth: an estimate of the error and its ``meaning``, if any.
 
     ``progress`` says how much of the budget is spent; empty at the end.
     """
-    sentences = [" ".join(filter(None, (claim.statement, estimate, claim.extends)))]
+    sentences = [" ".join(filter(None, (claim.statement, estimate, meaning, claim.extends)))]
     if doubts:
         sentences.append(f"The results contradict what is supposed: {contradicted(doubts)}.")
     if progress:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shortlist import guarantee
 from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
 from shortlist.printable import count, quoted
-from shortlist.study.budget import error_words
+from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.linearity_words import (
@@ -49,7 +49,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.of_budget(
             *parts,
             answer=answer,
-            estimate=error_words(study, error),
+            estimate=error_words(error),
+            meaning=error_meaning(study, error),
             progress="" if study.done else spent,
             doubts=doubts(study),
         )
