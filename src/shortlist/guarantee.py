@@ -475,7 +475,7 @@ def exact(problem: Problem) -> list[str]:
     """That the answer is certain, in a sentence."""
     return [
         "The answer is exact: it follows from the results that are known, whatever the missing ones "
-        f"of the {problem.arms * (problem.blocks.number or 0):,} cells of the pool are."
+        f"of the {problem.cells or 0:,} cells of the pool are."
     ]
 
 

@@ -261,6 +261,8 @@ def _outlook_entries(
                 f"shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
             )
         return
+    if problem.cells is not None and outlook.forecast is None:
+        yield "at most", f"{problem.cells:,} evaluations: every arm on every block."
     if problem.noise.awaits_estimate:
         yield "then", "σ is estimated; only then can the rest be forecast."
         return

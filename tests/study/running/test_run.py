@@ -994,6 +994,13 @@ def test_the_line_shows_what_is_in_flight_and_what_waits() -> None:
     assert line.startswith("10 evaluations · 2 in flight · 1 waiting for earlier ones · about 40 ")
 
 
+def test_the_line_says_from_the_start_what_to_expect() -> None:
+    pool = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": 500}
+    s = shortlist.Study(arms=range(40), m=3, seed=0, **pool)
+    line = progress.describe(s, s.remaining().short)
+    assert line == "0 of at most 20,000 evaluations · at least 160 left · initial pulls"
+
+
 def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     clock = 0.0
