@@ -76,6 +76,7 @@ class Answer(NamedTuple):
 
     problem: Problem
     evaluations: int
+    retired: int = 0
 
     @property
     def words(self) -> str:
@@ -89,7 +90,8 @@ class Answer(NamedTuple):
         problem = self.problem
         best = "of smallest mean, of" if problem.minimizes else "best of"
         slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
-        return f"the {problem.m:,} {best} {problem.arms:,}{slack}"
+        left = f"{problem.arms - self.retired:,}{' that were not retired' if self.retired else ''}"
+        return f"the {problem.m:,} {best} {left}{slack}"
 
     @property
     def effort(self) -> str:
@@ -322,8 +324,7 @@ def _in_two_lines(
     ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
-    besides = f" How the study went adds to it: {', '.join(more)}."
-    besides = besides if more else ""
+    besides = f" Further conditions come from how it went ({', '.join(more)})." if more else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
 
 

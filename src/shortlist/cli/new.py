@@ -191,7 +191,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    yield "noise", problem.noise.announcement
+    yield "noise", bound.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
     if bound.cost_words:
