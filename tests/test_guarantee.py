@@ -64,8 +64,8 @@ GUARANTEES: dict[str, Guarantee] = {
 }
 SHORT = {
     "proven": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
-    "Assumes: independent results without drift, the noise is small. How the study went adds to "
-    "it: order.",
+    "Assumes: independent results without drift, the noise is small. Further conditions come "
+    "from how it went (order).",
     "if linear": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
     "Assumes: independent results without drift, the noise is small, the means are linear.",
     "untested": "If the means are linear, which is untested: the 2 best of 4, with 95 % confidence "
