@@ -215,4 +215,12 @@ def test_results_that_no_plan_asked_for_are_not_covered_by_the_proof():
         heuristic = study in (asked, unasked)
         assert study.claim.proven != heuristic
         assert ("blocks that share a shift excludes" in study.claim.text) == heuristic
-    assert not asked.continued(delta=0.2).claim.proven
+    continued = asked.continued(delta=0.2)
+    assert not continued.claim.proven
+    for study in (asked, continued):
+        assert "no proven level" in study.shortlist.coverage
+        assert "no proven level" in html(study)
+        assert "with probability at least" not in study.shortlist.coverage
+    fewer = begin()
+    fewer.retire("c3", reason="x", whatever_the_results=True)  # before any result
+    assert measured(fewer, 20).claim.proven
