@@ -546,8 +546,7 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Slack",
             course.widened,
-        ): f"ε was made larger in view of the results: {course.widened}. The "
-        "proof allows that.",
+        ): f"ε was made larger in view of the results: {course.widened}. The proof allows that.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",

@@ -480,7 +480,7 @@ class GuessAndVerify(Strategy):
         """How many times the evaluations made so far the verification of a set seems to need."""
         pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
         if not len(pairs.b):
-            return 0.0
+            return -math.inf
         if pairs.gaps.min() <= 0.0:
             return math.inf
         evidence, level = tables.latest(inside)

@@ -207,7 +207,7 @@ class ShiftedMeans(Means):
         parts, labels = connected_components(matrix != 0.0, directed=False)
         white, means, unknown, _ = solved(matrix, sums)
         if unknown.shape[1] != parts:  # noise so large beside other is lost in rounding
-            labels = np.arange(len(labels))
+            labels = np.arange(len(labels), dtype=labels.dtype)
         own = labels[:, None].astype(np.float64)
         return ShiftedFit(means - means.mean(), white, own, own, 0.0)
 
