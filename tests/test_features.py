@@ -269,3 +269,12 @@ def test_other_labels_are_kept_as_text_and_it_is_said() -> None:
 def test_arms_are_a_list_of_names(arms: object, words: str) -> None:
     with pytest.raises(InvalidFeatures, match=words):
         shortlist.Study(arms=arms, sigma=1.0)  # type: ignore[arg-type]
+
+
+def test_a_column_that_names_the_arms_is_noticed() -> None:
+    table = pd.DataFrame({"recipe_id": range(101, 107), "heat": np.arange(6.0) ** 2})
+    with pytest.warns(UserWarning, match=r"'recipe_id' seems to name .*set_index\('recipe_id'\)"):
+        shortlist.Study(table, m=2, sigma=1.0)
+    named = shortlist.Study(table.set_index("recipe_id"), m=2, sigma=1.0)
+    assert named.problem.names == (101, 102, 103, 104, 105, 106)
+    shortlist.Study(table.rename(columns={"recipe_id": "day"}), m=2, sigma=1.0)  # nothing is said

@@ -64,20 +64,20 @@ GUARANTEES: dict[str, Guarantee] = {
 }
 SHORT = {
     "proven": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
-    "Assumes: independent results without drift, the noise is small. How the study went adds to "
-    "it: order.",
+    "Assumes: independent results without drift, the noise is small. Further conditions come "
+    "from how it went (order).",
     "if linear": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
     "Assumes: independent results without drift, the noise is small, the means are linear.",
     "untested": "If the means are linear, which is untested: the 2 best of 4, with 95 % confidence "
     "(40 evaluations).\n"
     "Assumes: independent results without drift, the noise is small, the means are linear.",
-    "doubted": "In doubt: the 2 best of 4 (40 evaluations), but the results contradict that the "
-    "means are linear.\nA square fits better. study.verify() goes on.",
+    "doubted": "In doubt: the 2 best of 4 (40 evaluations), but the results contradict the "
+    "assumption that the means are linear.\nA square fits better. study.verify() goes on.",
     "heuristic": "Heuristic, no proof covers it: the 2 best of 4, meant to be so with 95 % "
     "confidence (40 evaluations).\nAssumes: the noise is small.",
     "rejected": "Not certified: σ too small (40 evaluations).\nTake another.",
     "running": "No guarantee yet: the study has not stopped (40 evaluations). The results "
-    "contradict that the means are linear.\nA square fits better. study.verify() goes on.",
+    "contradict the assumption that the means are linear.\nA square fits better. study.verify() goes on.",
 }
 
 

@@ -47,6 +47,9 @@ COMMANDS = {
     r"study\.continued\(features=None, sigma='estimate'\)": (
         "`shortlist continue {study} --without-features --sigma estimate`"
     ),
+    r"study\.continued\(trust='guide', sigma='estimate'\)": (
+        "`shortlist continue {study} --guide --sigma estimate`"
+    ),
     r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
     r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\)": (
         '`shortlist new NEW.toml --from {source}`, with sigma = "bounded" and reward_range = '

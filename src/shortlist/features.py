@@ -23,6 +23,7 @@ from shortlist.files.reading import read_file
 from shortlist.numerics.blockwise import blocks, first_not_finite, share_left_of_ones
 
 LOGGER = logging.getLogger(__name__)
+IDENTIFIER = re.compile(r"(^|[_\s.])([iI][dD]|[iI]ndex|[kK]ey)$|[a-z]I[dD]$")
 KINDS = "biuf"
 MOST_WITHOUT = 30_000  # arms without features: each is its own dimension, in a table of 7 GB
 INTERCEPT = "intercept"  # what the column that is added is called
@@ -147,6 +148,8 @@ def _read(features: Any) -> Features:
                 f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
                 "index if it names the arms."
             )
+        if isinstance(features.index, pd.RangeIndex):
+            _warn_of_identifier(features)
         if len(set(features.dtypes)) == 1:
             numbers = features.to_numpy(dtype=np.float64, na_value=np.nan)
             return Features(numbers, features.index, columns)
@@ -161,6 +164,23 @@ def _read(features: Any) -> Features:
 
         return Features(*from_arrow(features))
     return Features(features)
+
+
+def _warn_of_identifier(table: pd.DataFrame) -> None:
+    """Warn of a column of distinct whole numbers that is called as one that names the rows is."""
+    for column, kind in zip(table.columns, table.dtypes, strict=True):
+        if (
+            IDENTIFIER.search(str(column))
+            and pd.api.types.is_integer_dtype(kind)
+            and table[column].is_unique
+        ):
+            warn_caller(
+                UserWarning(
+                    f"column {column!r} seems to name the arms, but it is used as a feature. If it "
+                    f"names them: Study(table.set_index({column!r}), …). If not, call it otherwise."
+                )
+            )
+            return
 
 
 def _read_file(path: str) -> Features:

@@ -76,6 +76,7 @@ class Answer(NamedTuple):
 
     problem: Problem
     evaluations: int
+    retired: int = 0
 
     @property
     def words(self) -> str:
@@ -89,7 +90,8 @@ class Answer(NamedTuple):
         problem = self.problem
         best = "of smallest mean, of" if problem.minimizes else "best of"
         slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
-        return f"the {problem.m:,} {best} {problem.arms:,}{slack}"
+        left = f"{problem.arms - self.retired:,}{' that were not retired' if self.retired else ''}"
+        return f"the {problem.m:,} {best} {left}{slack}"
 
     @property
     def effort(self) -> str:
@@ -322,8 +324,7 @@ def _in_two_lines(
     ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
-    besides = f" How the study went adds to it: {', '.join(more)}."
-    besides = besides if more else ""
+    besides = f" Further conditions come from how it went ({', '.join(more)})." if more else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
 
 
@@ -354,8 +355,8 @@ def final(
         said = claim.beginning_with("What is proven under these assumptions")
         badge = f"In doubt: {', '.join(each.badge for each in doubts)}"
         short = (
-            f"In doubt: {answer.words} ({answer.effort}), but the results contradict "
-            f"{contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
+            f"In doubt: {answer.words} ({answer.effort}), but the results contradict the "
+            f"assumption {contradicted(doubts)}.\n{doubts[0].words} {doubts[0].remedy}"
         )
         return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
     if not claim.proven:
@@ -430,7 +431,7 @@ def not_yet(
     short = _in_two_lines(first, *parts)
     if doubts:
         short = (
-            f"{first} The results contradict {contradicted(doubts)}.\n"
+            f"{first} The results contradict the assumption {contradicted(doubts)}.\n"
             f"{doubts[0].words} {doubts[0].remedy}"
         )
     return Guarantee("not yet", badge, level, claim, tuple(sentences), *parts, short)
@@ -443,14 +444,15 @@ def of_budget(
     *,
     answer: Answer,
     estimate: str,
+    meaning: str,
     progress: str,
     doubts: Sequence[Doubt] = (),
 ) -> Guarantee:
-    """What an answer on a budget is worth: an estimate of the error, where there is one.
+    """What an answer on a budget is worth: an estimate of the error and its ``meaning``, if any.
 
     ``progress`` says how much of the budget is spent; empty at the end.
     """
-    sentences = [" ".join(filter(None, (claim.statement, estimate, claim.extends)))]
+    sentences = [" ".join(filter(None, (claim.statement, estimate, meaning, claim.extends)))]
     if doubts:
         sentences.append(f"The results contradict what is supposed: {contradicted(doubts)}.")
     if progress:
@@ -474,7 +476,7 @@ def exact(problem: Problem) -> list[str]:
     """That the answer is certain, in a sentence."""
     return [
         "The answer is exact: it follows from the results that are known, whatever the missing ones "
-        f"of the {problem.arms * (problem.blocks.number or 0):,} cells of the pool are."
+        f"of the {problem.cells or 0:,} cells of the pool are."
     ]
 
 

@@ -251,6 +251,11 @@ class Problem:
         return len(self.names)
 
     @property
+    def cells(self) -> int | None:
+        """Evaluations of every arm on every block, where the blocks are a pool."""
+        return None if self.blocks.number is None else self.arms * self.blocks.number
+
+    @property
     def sigma(self) -> float:
         """σ, that of the noisiest arm where they differ; NaN until it is estimated."""
         return self.noise.sigma

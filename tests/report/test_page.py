@@ -163,6 +163,17 @@ def test_the_answer() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", STUDIES)
+def test_the_guarantee_in_two_lines_is_at_the_head(kind: str) -> None:
+    head, _, rest = page_of(kind).partition("</header>")
+    made = study_of(kind).shortlist.guarantee
+    said = Page(head.partition("<header>")[2]).text()
+    assert " ".join(made.short.split()) in " ".join(said.split())
+    assert f'<div class="box {made.level}">' in head
+    assert displayable(made.rest) in Page(rest.partition("<footer")[0]).text()
+
+
+@pytest.mark.slow
 def test_a_running_study_has_no_guarantee() -> None:
     words = words_of("running")
     assert badges("running") == [("plain", "Running"), ("plain", "No guarantee yet")]

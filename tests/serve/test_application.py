@@ -152,6 +152,20 @@ def test_the_page_shows_the_study(client: Client) -> None:
     assert "prefers-color-scheme: dark" in style.text
 
 
+def test_the_guarantee_is_two_lines_at_the_head_and_folded_in_full(
+    client: Client, place: Path
+) -> None:
+    source = client.page().text
+    made = shortlist.Study.load(place).shortlist.guarantee
+    head, _, rest = source.partition('<section id="answer"')
+    assert " ".join(made.short.split()) in " ".join(
+        Page(head[head.index('<div id="state"') :]).text().split()
+    )
+    folded = rest.partition('<details id="guarantee">')[2].partition("</details>")[0]
+    assert made.rest in Page(folded).text()
+    assert Page(source).text().count(made.rest) == 1
+
+
 def test_a_page_asks_only_for_what_has_changed(client: Client, place: Path) -> None:
     [live] = [tag for tag in Page(client.page().text).all("div") if tag.get("id") == "live"]
     assert client.page(f"live?seen={live['data-changes']}").status_code == 204

@@ -7,6 +7,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import InvalidInput, InvalidSetting, UnknownName
+from shortlist.simulation import outlook
 from shortlist.simulation.outlook import Outlook, look_ahead
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -81,7 +82,33 @@ def test_a_forecast_needs_to_know_how_far_apart_the_means_are() -> None:
         with pytest.raises(InvalidSetting, match="give spread=…"):
             shortlist.forecast(arms=["a", "b"], sigma=1.0, **given)
     for given in ({"sigma": "estimate"}, {"sigma": 1.0, "budget": 20}):
-        with pytest.raises(InvalidSetting, match="give sigma=… as a number, and no budget"):
+        with pytest.raises(InvalidSetting, match="as a number, or sigma='bounded', and no budget"):
             shortlist.forecast(arms=["a", "b", "c"], spread=1.0, **given)
     with pytest.raises(InvalidSetting, match="Set epsilon > 0"):
         shortlist.forecast(arms=["a", "b"], sigma=1.0, means=[1.0, 1.0])
+
+
+POOL = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": 60}
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_a_forecast_on_a_pool_is_compared_with_the_whole_pool(epsilon: float) -> None:
+    expected = shortlist.forecast(arms=range(6), m=2, epsilon=epsilon, spread=0.2, **POOL)
+    assert expected.whole == 360
+    assert 0 < expected.low <= expected.median <= expected.high <= 360
+    assert "Every arm on every block would be 360." in str(expected)
+    assert "an end of the range" in str(expected)
+
+
+def test_a_forecast_of_results_in_a_range_does_not_depend_on_the_unit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outlook, "PATIENCE", 1000.0)  # a busy machine would make fewer runs
+    monkeypatch.setattr(outlook, "RUNS", 5)
+    means, given = np.array([0.9, 0.8, 0.2, 0.1]), {"arms": range(4), "m": 2, "sigma": "bounded"}
+    one = shortlist.forecast(means=means, reward_range=(0, 1), epsilon=0.1, **given)
+    small = {"reward_range": (0, 100), "epsilon": 10.0, "direction": "minimize"}
+    other = shortlist.forecast(means=100 * (1 - means), **small, **given)
+    assert (one.low, one.median, one.high) == (other.low, other.median, other.high)
+    with pytest.raises(InvalidSetting, match=r"standard deviation is 0\.5 at most"):
+        shortlist.forecast(spread=2.0, reward_range=(0, 1), **given)

@@ -193,7 +193,7 @@ def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     planned = len(shortlist.Study.load("screen.db").bound.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
     assert f"The first {planned} of these {planned + 2} trials" in result.stderr
-    assert f"to get only those {planned}, ask for {planned}." in result.stderr
+    assert f"ask for {planned} to get no more than that." in result.stderr
     plate = pd.read_csv("plate.csv")
     assert list(plate["needed"]) == ["now"] * planned + ["if the study goes on"] * 2
     plate.assign(value=0.5).to_csv("plate.csv", index=False)

@@ -12,7 +12,7 @@ from shortlist.advice import CommandLine
 from shortlist.cli.output import say
 from shortlist.errors import InvalidSetting
 from shortlist.files.writing import new_file
-from shortlist.printable import count
+from shortlist.printable import count, quoted
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist init features.csv
@@ -21,7 +21,8 @@ $ shortlist init features.csv -m 5 --out screens/spring.toml
 Edit the file, then `shortlist new screen.toml`."""
 
 TEMPLATE = """\
-# A screen of {arms}, each with {columns}: {names}.
+# A screen of {arms}: {names}.
+# Each has {columns}.
 # Edit it, then: {new}
 
 features = {features}   # one line per arm, its name first
@@ -71,9 +72,12 @@ def init(
     problem = Problem.of(str(features), m or 1, sigma=1.0, epsilon=1.0)
     beside = os.path.relpath(features, out.parent)
     here = CommandLine(str(out))
+    columns = count(problem.dimension, "feature")
+    if problem.columns is not None:
+        columns += f": {quoted(problem.columns, 8)}"
     text = TEMPLATE.format(
         arms=count(problem.arms, "arm"),
-        columns=count(problem.dimension, "feature"),
+        columns=columns,
         names=first_names(problem.names),
         new=here.line("new"),
         features=json.dumps(beside, ensure_ascii=False),
@@ -81,4 +85,5 @@ def init(
     )
     with new_file(out, replace=force) as file:
         file.write(text.encode())
+    say(f"{count(problem.arms, 'arm')}, each with {columns}.")
     say(f"{out}: edit it, then run `{here.line('new')}`.")

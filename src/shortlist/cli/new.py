@@ -191,7 +191,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    yield "noise", problem.noise.announcement
+    yield "noise", bound.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
     if bound.cost_words:
@@ -261,6 +261,8 @@ def _outlook_entries(
                 f"shortlist: a probability between {errors.low:.2g} and {errors.high:.2g}.",
             )
         return
+    if problem.cells is not None and outlook.forecast is None:
+        yield "at most", f"{problem.cells:,} evaluations: every arm on every block."
     if problem.noise.awaits_estimate:
         yield "then", "σ is estimated; only then can the rest be forecast."
         return

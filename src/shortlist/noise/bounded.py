@@ -113,6 +113,11 @@ class InRange(Bounded):
         return "σ is not used"
 
     @property
+    def announcement(self) -> str:
+        """The range, where a study begins."""
+        return f"results from {self.low:g} to {self.high:g}; {self.figure}"
+
+    @property
     def assumption(self) -> str:
         """What a proof assumes of the results, in few words."""
         return f"the results lie in [{self.low:g}, {self.high:g}]"

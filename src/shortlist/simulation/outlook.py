@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from shortlist.plans.budget import BudgetedOnProblem
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
-from shortlist.simulation.instances import Instance, from_arrays
+from shortlist.simulation.instances import Instance, from_arrays, table
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.study import Study
 from shortlist.theory import lower_bound
@@ -32,6 +32,12 @@ NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
 MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
 PROBE = 500  # evaluations to see how long one takes
 DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
+BLOCKS = 2000  # different ones, where blocks are drawn afresh
+NO_SLACK = 1e-9  # in place of ε = 0 where two means over a pool may be equal by chance
+AT_THE_ENDS = (
+    "Each of their results was an end of the range, and shared nothing with the others: real ones may "
+    "take fewer."
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class Forecast:
     high: float
     cost: float | None = None  # the median of the costs, where costs were stated
     whole: int | None = None  # evaluations of every arm on every block, where there is a pool
+    note: str = ""  # how results were simulated, in a sentence, where not with normal noise
 
     def __str__(self) -> str:
         return self.words()
@@ -74,7 +81,7 @@ class Forecast:
         paid = "" if self.cost is None else f", at a cost of about {self.cost:,.4g}"
         return (
             f"about {self.median:,.0f} evaluations{paid} ({between}{simulated}, one evaluation at a time)."
-            f"{pool} {cut}".rstrip()
+            f"{pool}{f' {self.note}' if self.note else ''} {cut}".rstrip()
         )
 
 
@@ -146,7 +153,7 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
             samples = lower_bound(own, problem.delta).samples
     except InvalidSetting as error:
         why_not = str(error)
-    return Outlook(*known, samples, why_not, _forecast(study, lambda run: instance, settings))
+    return Outlook(*known, samples, why_not, _forecast(study, lambda run: means, settings))
 
 
 def is_far_from_linear(outlook: Outlook, problem: Problem) -> bool:
@@ -179,8 +186,33 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
 
 
 def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any) -> pd.DataFrame:
-    settings |= {"delta": study.problem.delta, "epsilon": study.problem.epsilon}
+    settings = {"epsilon": study.problem.epsilon, **settings, "delta": study.problem.delta}
     return compare(algorithm, instance, workers=1, progress=False, **settings).frame
+
+
+def _normal(problem: Problem, truth: Reals) -> tuple[Instance, dict[str, Any]]:
+    """A bandit with these means and normal noise, and what ``compare`` is told of it."""
+    described: dict[str, Any] = {"m": problem.m, "sigma": problem.noise.deviations}
+    described |= {"arms": problem.names, "costs": problem.costs}
+    return from_arrays(problem.features, means=truth, **described), {}
+
+
+def _at_the_ends(problem: Problem, truth: Reals, run: int) -> tuple[Instance, dict[str, Any]]:
+    """The same with results at both ends of their range, which is brought to [0, 1]."""
+    low, high = problem.noise.limits_given(problem.minimizes)
+    share, unit = np.clip((truth - low) / (high - low), 0.0, 1.0), high - low
+    told: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0)}
+    told |= {"epsilon": problem.epsilon / unit, "S": problem.S and problem.S / unit}
+    if not problem.blocks.exist:
+        described: dict[str, Any] = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
+        described |= {"arms": problem.names, "costs": problem.costs}
+        return from_arrays(problem.features, means=share, **described), told
+    shape = problem.arms, problem.blocks.number or BLOCKS
+    draw = np.random.default_rng([run, DRAWN, 1])
+    scores = (draw.random(shape) < share[:, None]).astype(np.float64)
+    kind = "random" if problem.blocks.number is None else "pool"
+    told["epsilon"] = max(told["epsilon"], NO_SLACK)
+    return table(scores, m=problem.m, blocks=kind, arms=problem.names), told
 
 
 def forecast(
@@ -192,16 +224,18 @@ def forecast(
     means: Any = None,
     **settings: Any,
 ) -> Forecast:
-    """How many evaluations a study would take, by simulating it with normal noise.
+    """How many evaluations a study would take, by simulating it.
 
     Say how far apart the means are: either ``means``, such as those of a pilot, or ``spread``, the
     standard deviation of the means over the arms. With a spread, every simulated study has other
-    means: linear in the features, where the answer assumes that. It takes a few seconds.
+    means: linear in the features, where the answer assumes that. The noise is normal; results in a
+    range are at its ends, which takes the most evaluations. Shifts of blocks are left out. It takes a
+    few seconds.
 
     Parameters
     ----------
     features, m, sigma, **settings
-        As for ``Study``; σ must be a number.
+        As for ``Study``; σ must be a number or ``"bounded"``.
     spread : float
         How far apart the means of the arms are: their standard deviation.
     means : array, Series or dict
@@ -224,31 +258,31 @@ def forecast(
     if problem.noise.awaits_estimate or not study.aim.certifies:
         raise InvalidSetting(
             "there is a forecast for a σ that is given, and for a study without a budget: give "
-            "sigma=… as a number, and no budget."
+            "sigma=… as a number, or sigma='bounded', and no budget."
         )
     if "trust" in settings:
         trusted = {"has_features": features is not None}
         chosen = algorithm_for_trust(settings["trust"], None, settings.get("algorithm"), **trusted)
         settings = {**settings, "algorithm": chosen or AUTO}
-    shape: dict[str, Any] = {"m": problem.m, "sigma": problem.noise.deviations}
-
-    def instance_of(truth: Reals) -> Instance:
-        return from_arrays(problem.features, means=truth, arms=problem.names, **shape)
-
     if means is not None:
         given = means.items() if hasattr(means, "items") else zip(problem.names, means, strict=True)
         truth, _ = _pilot_means(study, {str(name): float(mean) for name, mean in given})
-        found = _forecast(study, lambda run: instance_of(truth), settings)
+        found = _forecast(study, lambda run: truth, settings)
     else:
         size = positive("spread", spread)
-        found = _forecast(study, lambda run: instance_of(_drawn_means(study, size, run)), settings)
+        low, high = problem.noise.limits
+        if size > (high - low) / 2:
+            raise InvalidSetting(
+                f"the means lie between {low:g} and {high:g}, so that their standard deviation is "
+                f"{(high - low) / 2:g} at most, got spread={size:g}."
+            )
+        found = _forecast(study, lambda run: _drawn_means(study, size, run), settings)
     if found is None:
         raise InvalidSetting(
             f"the means of ranks {problem.m} and {problem.m + 1} are equal: no study stops at "
             "epsilon=0. Set epsilon > 0."
         )
-    pool = problem.blocks.number
-    return replace(found, whole=None if pool is None else pool * problem.arms)
+    return found
 
 
 def _drawn_means(study: Study, spread: float, run: int) -> Reals:
@@ -259,31 +293,36 @@ def _drawn_means(study: Study, spread: float, run: int) -> Reals:
     free = draw.standard_normal(size)
     truth = free if basis is None else basis @ free
     about = truth - truth.mean()
-    return np.asarray(about * (spread / max(float(about.std()), np.finfo(float).tiny)))
+    middle = sum(problem.noise.limits_given(problem.minimizes)) / 2  # of a range; else 0
+    return np.asarray(middle + about * (spread / max(float(about.std()), np.finfo(float).tiny)))
 
 
 def _forecast(
-    study: Study, drawn: Callable[[int], Instance], settings: dict[str, Any]
+    study: Study, drawn: Callable[[int], Reals], settings: dict[str, Any]
 ) -> Forecast | None:
-    """What simulated studies took, each of the instance that is drawn for it."""
-    options = {"threshold": settings.get("threshold"), "S": study.problem.S}
+    """What simulated studies took, each with the means that are drawn for it."""
+    problem = study.problem
+    options = {"threshold": settings.get("threshold"), "S": problem.S}
+    in_range = problem.noise.takes_range
 
     def simulate(run: int, most: int) -> tuple[int, bool, float]:
-        algorithm = settings.get("algorithm", AUTO)
+        algorithm, truth = settings.get("algorithm", AUTO), drawn(run)
+        made = _at_the_ends(problem, truth, run) if in_range else _normal(problem, truth)
         cut = {"runs": 1, "start": run, "max_samples": most}
-        frame = _simulated(study, algorithm, drawn(run), **options, **cut)
-        cost = study.problem.costs.total(frame["pulls"].iloc[0])
+        frame = _simulated(study, algorithm, made[0], **{**options, **made[1], **cut})
+        cost = problem.costs.total(frame["pulls"].iloc[0])
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
 
     most = len(study.bound.engine.setup.initial) + PROBE
-    while True:  # find where to cut off a simulated study, so that it takes a second at most
+    try:
+        simulate(0, most)  # loads what it needs, which is no part of its pace
+    except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
+        return None
+    while True:  # find where to cut off a simulated study, so that it takes some seconds at most
         began = time.monotonic()
-        try:
-            evaluations, stopped, _ = simulate(0, most)
-        except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
-            return None
+        evaluations, stopped, _ = simulate(0, most)
         pace = evaluations / (time.monotonic() - began)
-        within = max(most, min(MOST, int(pace * PATIENCE / 4)))
+        within = max(most, min(MOST, int(pace * PATIENCE / 2)))
         if stopped or within < 4 * most:
             break
         most *= 4
@@ -296,8 +335,10 @@ def _forecast(
     ).tolist()
     unfinished = sum(not stopped for _, stopped, _ in runs)
     cost = float(np.median([cost for _, _, cost in runs]))
-    paid = cost if study.problem.costs.stated else None
-    return Forecast(len(runs), unfinished, within, median, low, high, paid)
+    paid = cost if problem.costs.stated else None
+    note = AT_THE_ENDS if in_range else ""
+    found = len(runs), unfinished, within, median, low, high
+    return Forecast(*found, paid, problem.cells, note)
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:

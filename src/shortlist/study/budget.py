@@ -45,16 +45,20 @@ def no_room(study: View) -> str:
     )
 
 
-def error_words(study: View, error: float | None) -> str:
-    """The estimated probability of a wrong shortlist and what it supposes; empty if unknown."""
+def error_words(error: float | None) -> str:
+    """The estimated probability of a wrong shortlist, in a sentence; empty if unknown."""
+    return "" if error is None else f"Estimated probability of a wrong shortlist: {rounded(error)}."
+
+
+def error_meaning(study: View, error: float | None) -> str:
+    """How that was estimated and what it supposes; empty if unknown."""
     if error is None:
         return ""
     problem = study.problem
     return (
-        f"Estimated probability of a wrong shortlist: {rounded(error)}. It is an estimate, "
-        f"not a bound: in that share of {DRAWS:,} draws of the true means from their posterior, an "
-        f"arm of the shortlist lies {beyond_rank(problem)}. It assumes "
-        f"normal noise with σ = {problem.sigma:g}{study.bound.relation.supposed}."
+        f"It is an estimate, not a bound: in that share of {DRAWS:,} draws of the true means from "
+        f"their posterior, an arm of the shortlist lies {beyond_rank(problem)}. It assumes normal "
+        f"noise with σ = {problem.sigma:g}{study.bound.relation.supposed}."
     )
 
 

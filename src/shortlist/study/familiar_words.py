@@ -19,7 +19,7 @@ ANSWER = "study.shortlist is the answer, study.shortlist.names are the best arms
 SETTINGS = {  # of Study
     "confidence": "delta is the risk of a wrong answer: for 95 % confidence write delta=0.05",
     "alpha": "delta is the risk of a wrong answer: delta=0.05 is usual",
-    "maximize": "direction='maximize' is the default",
+    "maximize": "write direction='minimize' for small means, and nothing for large ones",
     "minimize": "write direction='minimize'",
     "directions": "write direction='maximize' or direction='minimize'",
     "n_trials": ENDS,

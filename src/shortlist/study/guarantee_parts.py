@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from shortlist import guarantee
 from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
 from shortlist.printable import count, quoted
-from shortlist.study.budget import error_words
+from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.linearity_words import (
@@ -43,13 +43,14 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     'No guarantee yet'
     """
     parts = study.claim, _assumptions(study), conditions(study)
-    answer = Answer(study.problem, answered_evaluations(study))
+    answer = Answer(study.problem, answered_evaluations(study), len(study.retired))
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
             *parts,
             answer=answer,
-            estimate=error_words(study, error),
+            estimate=error_words(error),
+            meaning=error_meaning(study, error),
             progress="" if study.done else spent,
             doubts=doubts(study),
         )

@@ -972,7 +972,7 @@ class Study(View):
         self._log.step("verifying")
 
     def retire(
-        self, arm: int | str, *, reason: str, whatever_the_results: bool = False
+        self, arm: int | str, *, reason: str = "", whatever_the_results: bool = False
     ) -> Retirement:
         """Never ask for an arm again; the answer is then about the others.
 

@@ -359,7 +359,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     >>> from shortlist import Study
     >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
     >>> print(more_than_needed(study, study.ask(12)))
-    The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: to get only those 9, ask for 9.
+    The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: ask for 9 to get no more than that.
     """
     needed = needed_now(study, trials)
     spare = len(trials) - needed
@@ -371,11 +371,13 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
             f"Possibly none of these {len(trials):,} is needed: the trials that were already open "
             f"complete the {plan}, and then the study checks whether it can stop. Tell those first."
         )
+    last = f"trial {trials[needed - 1].number}"
+    which = f"The first {needed:,} of these {len(trials):,} trials (up to {last}) complete"
+    if needed == 1:
+        which = f"The first of these {len(trials):,} trials ({last}) completes"
     return (
-        f"The first {needed:,} of these {len(trials):,} trials (up to trial "
-        f"{trials[needed - 1].number}) complete the {plan}. Then the study checks whether it can "
-        f"stop, and the other {spare:,} may not be needed: to get only those {needed:,}, ask for "
-        f"{needed:,}."
+        f"{which} the {plan}. Then the study checks whether it can stop, and the other {spare:,} may "
+        f"not be needed: ask for {needed:,} to get no more than that."
     )
 
 

@@ -167,8 +167,8 @@ def test_too_few_replicates_leave_both_causes_and_more_of_them_decide():
         assert guarantee_of(study).badge == "Not certified: linearity or σ rejected"
         words = study.shortlist.guarantee.text
         assert "Either the means are not linear or σ is too small" in words
-        assert "study.continued(features=None, sigma='estimate')" in words
-        study.continued(features=None, sigma="estimate")
+        assert "study.continued(trust='guide', sigma='estimate')" in words
+        study.continued(trust="guide", sigma="estimate")
         for arm in range(0, 60, 3):
             study.tell(arm=arm, value=5.0 * (-1.0) ** arm + times * 0.2 * draw.normal())
         assert guarantee_of(study).badge == f"Not certified: {badge}"
@@ -584,7 +584,7 @@ def test_the_command_line_knows_the_audit(tmp_path):
     )
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
-    advised = "continue screen.toml --without-features --sigma estimate"
+    advised = "continue screen.toml --guide --sigma estimate"
     assert f"`shortlist {advised}`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status

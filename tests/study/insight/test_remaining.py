@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -366,6 +366,10 @@ def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_
     assert found.tie.means == pytest.approx((0.63, 0.63), abs=0.03)
     assert "may be too alike to be told apart" in found.words
     assert " ≈ " in progress.describe(study, found.short)
+    tie = replace(found.tie, names=("a compound of a long name 1", "a compound of a long name 2"))
+    line = progress.describe(study, replace(found, tie=tie).short)
+    assert "a comp…name 1 ≈ a comp…name 2, ε = " in line
+    assert line.index(" left (") < 100  # of a terminal's columns
     # The advice works: with that slack the study stops.
     assert not study.done
     study.widen(found.tie.epsilon)

@@ -109,3 +109,11 @@ def test_a_sigma_that_is_too_large_says_what_it_costs(times: float) -> None:
     [found] = [each for each in study.health() if each.name == "noise"]
     assert found.level == ("fine" if times == 1.0 else "note")
     assert ("times the evaluations" in found.words) == (times < 1.0)
+
+
+@pytest.mark.parametrize("arms", [2, 4])
+def test_arms_that_are_all_equal_are_said_to_be_alike(arms: int) -> None:
+    study = shortlist.Study(arms=range(arms), m=1, sigma=1.0, seed=0)
+    [tie] = said(study, measured([0.5] * arms, 1.0), 4000)
+    assert isinstance(tie, LikelyTie)
+    assert "study.widen(epsilon=" in str(tie)

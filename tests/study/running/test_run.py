@@ -6,6 +6,7 @@ import io
 import multiprocessing
 import os
 import random
+import re
 import signal
 import sqlite3
 import threading
@@ -24,7 +25,7 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
-from shortlist.errors import StorageError
+from shortlist.errors import InvalidInput, StorageError
 from shortlist.study.insight import remaining
 from shortlist.study.model import Model
 from shortlist.study.plate import read_plate
@@ -994,6 +995,13 @@ def test_the_line_shows_what_is_in_flight_and_what_waits() -> None:
     assert line.startswith("10 evaluations · 2 in flight · 1 waiting for earlier ones · about 40 ")
 
 
+def test_the_line_says_from_the_start_what_to_expect() -> None:
+    pool = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": 500}
+    s = shortlist.Study(arms=range(40), m=3, seed=0, **pool)
+    line = progress.describe(s, s.remaining().short)
+    assert line == "0 of at most 20,000 evaluations · at least 160 left · initial pulls"
+
+
 def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
     clock = 0.0
@@ -1339,3 +1347,30 @@ def test_a_run_says_that_it_is_at_work_however_long_it_takes(
     assert other._log.storage.names() == ["study"]
     with other._log.storage.transaction(writing=False) as transaction:
         assert transaction.leases() == {}
+
+
+def test_an_error_names_the_trial_and_the_arm() -> None:
+    study = shortlist.Study(arms=["ash", "elm"], m=1, sigma=1.0, seed=0)
+    for returned in (None, "broken"):
+        with pytest.raises(InvalidInput, match="must be a number") as raised:
+            study.run(lambda trial, given=returned: given, progress=False)
+        [note] = raised.value.__notes__
+        assert "trial " in note
+        assert "arm 'ash'" in note or "arm 'elm'" in note
+        assert "run(max_failures=…)" in note
+
+
+def test_results_that_are_refused_are_named_and_no_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    study = shortlist.Study(arms=["ash", "elm", "oak"], m=1, sigma="estimate", seed=0)
+    with pytest.raises(InvalidInput, match="all replicates are 0 or 1") as raised:
+        study.run(lambda trial: float(trial.seed % 2), progress=False)
+    [note] = raised.value.__notes__
+    assert "to be told to another study: tell(arm=" in note
+    assert list(tmp_path.iterdir()) == []
+    other = study.continued(sigma="bounded", reward_range=(0, 1))
+    [(arm, value)] = re.findall(r"tell\(arm='(\w+)', value=([\d.]+)\)", note)
+    other.tell(arm=arm, value=float(value))
+    assert other.evaluations == study.evaluations + 1

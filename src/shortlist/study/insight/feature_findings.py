@@ -146,7 +146,7 @@ def _scaling(problem: Problem) -> Found:
         f"is {uneven:.3g}."
         for one, other in pairs
     )
-    if ratio <= UNEVEN and uneven <= ILL:
+    if uneven <= ILL and (ratio <= UNEVEN or problem.S is None):  # the estimate is in no units
         return "fine", words, "The columns are of comparable size.", file_words
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (

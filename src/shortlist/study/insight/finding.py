@@ -11,7 +11,7 @@ ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
     "curvature": "that the means are linear in the features and not curved",
     "noise": "that the noise is no larger than σ",
-    "shift": "that results which came together share no shift",
+    "shift": "that there is no plate or day effect",
     "S": "that ‖θ‖ is at most S",
     "scaling": "that the numbers are accurate enough (scaling)",
 }

@@ -101,14 +101,16 @@ def passed_in_short(study: View) -> str:
     if verdict is None:
         return "tested as the results came in"
     single, spread = verdict.detectable
-    if math.isfinite(spread):
-        return f"tested: a misfit above {spread:.2g} would have been found"
-    return f"tested: a misfit above {single:.2g} at one arm would have been found"
+    least, where = (spread, "") if math.isfinite(spread) else (single, " at one arm")
+    if least > max(_span_and_gap(study)[1], study.problem.epsilon):
+        way = "" if cannot_verify(study) else "; study.verify() goes on without assuming it"
+        return f"tested, but a misfit up to {least:.2g}{where} can make the list wrong{way}"
+    return f"tested: a misfit above {least:.2g}{where} would have been found"
 
 
 def _span_and_gap(study: View) -> tuple[float, float]:
     """How far the estimated means reach, and how far apart those next to the boundary are."""
-    ranked = np.sort(study.table()["mean"].to_numpy())
+    ranked = np.sort(study.table()["mean"].dropna().to_numpy())  # a retired arm has none
     ranked = ranked if study.problem.minimizes else ranked[::-1]
     gap = abs(ranked[study.problem.m - 1] - ranked[study.problem.m])
     return float(abs(ranked[-1] - ranked[0])), float(gap)
@@ -204,6 +206,11 @@ def _way_on(study: View, results: Spread) -> str:
         return (
             "study.continued(intercept=True) goes on with all of them, and lets the means have a "
             "level of their own, which these features cannot express."
+        )
+    if cause == "either" and not cannot_verify(study):
+        return (
+            "study.continued(trust='guide', sigma='estimate') goes on with all of them, with the "
+            "features as a guide only and another σ."
         )
     if cause == "either" and study.problem.arms <= MOST_WITHOUT:
         return (

@@ -30,6 +30,7 @@ NEAR = 64  # arms on either side of the boundary whose pairs are compared
 DRAWS = 29  # of the means, where a model guesses them
 MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
+MOST_LETTERS = 14  # of a name on a line
 LITTLE = 0.95  # of the evaluations: what would take more than that saves nothing worth saying
 HOPELESS = 50  # times the results so far: who needs that many more may be waiting for a tie
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
@@ -71,7 +72,7 @@ class Tie:
     @property
     def short(self) -> str:
         """The same for a line that may be cut."""
-        one, other = (on_one_line(name) for name in self.names)
+        one, other = (_abridged(on_one_line(name)) for name in self.names)
         enough = "" if self.epsilon is None else f", ε = {self.epsilon:g}?"
         return f"{one} ≈ {other}{enough}"
 
@@ -272,6 +273,17 @@ def _tie(study: View, high: int | None) -> Tie | None:
         (float(means[one]), float(means[other])),
         now.stops_at if now.stops_at < float(means.max() - means.min()) else None,
     )
+
+
+def _abridged(name: str) -> str:
+    """A long name by its beginning and its end.
+
+    Examples
+    --------
+    >>> _abridged("model 7"), _abridged("a compound with a long name 7")
+    ('model 7', 'a comp…name 7')
+    """
+    return name if len(name) <= MOST_LETTERS else f"{name[:6]}…{name[-6:]}"
 
 
 def _with_audit(study: View, more: float) -> float:

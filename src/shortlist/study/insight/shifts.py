@@ -231,4 +231,8 @@ def shift_finding(how: str, shifts: Shifts) -> Found:
         "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
         f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
     )
-    return "warning", words, meaning
+    way = (
+        "study.continued(blocks='shift') goes on with all results, and the shifts cancel; its answer "
+        "is called heuristic."
+    )
+    return "warning", words, meaning, "", way

@@ -22,8 +22,8 @@ TIED, TIED_EACH = 100, 5
 # Evaluations to go if a tie is to be spoken of: times the results so far, in all, for each arm.
 FAR, MANY, MANY_EACH = 5, 1000, 50
 # Of the span of all means: how much two arms differ that are called alike, and the slack with which
-# the study would stop.
-ALIKE, SMALL = 0.05, 0.25
+# the study would stop. With ``MANY`` results in, the span is not asked: all arms may be alike.
+ALIKE, SMALL = 0.05, 0.15
 
 
 class Watch:
@@ -74,4 +74,5 @@ def likely_tie(study: View) -> Tie | None:
     means, (one, other) = study.model.table()["mean"], found.tie.means
     span, enough = float(means.max() - means.min()), found.tie.epsilon
     is_small = enough is not None and enough <= SMALL * span
-    return found.tie if is_small and abs(one - other) <= ALIKE * span else None
+    is_alike = is_small and abs(one - other) <= ALIKE * span
+    return found.tie if is_alike or results >= max(MANY, MANY_EACH * arms) else None

@@ -24,7 +24,9 @@ def describe(study: View, left: str = "") -> str:
 
     ``left`` says how many evaluations are still needed, if that is known.
     """
-    parts = [f"{study.evaluations}{study.aim.out_of} evaluations"]
+    cells = study.problem.cells
+    most = "" if cells is None else f" of at most {cells:,}"
+    parts = [f"{study.evaluations:,}{study.aim.out_of or most} evaluations"]
     pending, waiting = len(study.pending), len(study.waiting)
     if pending > 1 or waiting:
         parts.append(f"{pending} in flight")
@@ -33,10 +35,10 @@ def describe(study: View, left: str = "") -> str:
     if study.audit.is_running:
         parts.append(f"testing linearity: {len(study.audit.missing(study.trials))} to ask for")
         return " · ".join([*parts, _names(study)])
-    if study.statistic is None:
-        return " · ".join([*parts, study.stage])
     if left:
         parts.append(left)
+    if study.statistic is None:
+        return " · ".join([*parts, study.stage])
     if study.aim.certifies:
         parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
     return " · ".join([*parts, _names(study)])

@@ -56,7 +56,7 @@ class RunLease:
     def __init__(self, storage: Storage, run: str, *, by_thread: bool) -> None:
         self._storage, self._run = storage, run
         self._renewed = -math.inf
-        self._over = threading.Event()
+        self._over, self._turn = threading.Event(), threading.Lock()
         self.is_away = False  # whether nobody should wait for the storage any more
         self._by_thread = by_thread and storage.where is not None
 
@@ -73,14 +73,15 @@ class RunLease:
 
     def _keep(self) -> None:
         while not self._over.wait(RUN_LEASE / 4):
-            with suppress(StorageError):
-                self.renew()
+            with suppress(StorageError), self._turn:
+                if not self._over.is_set():  # else it would begin again after its end
+                    self.renew()
 
     def __exit__(self, *error: object) -> None:
         self._over.set()
         if self.is_away:  # then the lease ends by itself
             return
-        with suppress(StorageError):
+        with suppress(StorageError), self._turn:
             self._storage.hold(self._run, 0.0)
 
 
@@ -328,6 +329,10 @@ class Run:
                 hopeless = words is None and not is_lost(error)
                 if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
+                    which = f"trial {trial.number}, arm {trial.name!r}"
+                    if words is not None:
+                        goes_on = "run(max_failures=…) goes on after failures"
+                        error.add_note(f"This was the evaluation of {which}; {goes_on}.")
 
         self._log.change(act)
         self._told, self._failures, self._ended = told, failures, [*self._ended, *ended]
@@ -370,6 +375,15 @@ class Run:
                 return
             except BaseException as failure:
                 away = failure
+        if isinstance(away, InvalidInput):  # refused, however often it is told
+            if kept := [
+                (sent, found.value) for sent, found in self._kept if found.value is not None
+            ]:
+                calls = ", ".join(
+                    f"tell(arm={sent.name!r}, value={value!r})" for sent, value in kept
+                )
+                error.add_note(f"Not recorded, to be told to another study: {calls}.")
+            return
         self._lease.is_away = True
         untold = UntoldResults(self._log.storage.where or "")
         self._write_down(untold)
