@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from command_line import asked, does
 from shortlist import Study
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.report import html
@@ -215,4 +216,29 @@ def test_results_that_no_plan_asked_for_are_not_covered_by_the_proof():
         heuristic = study in (asked, unasked)
         assert study.claim.proven != heuristic
         assert ("blocks that share a shift excludes" in study.claim.text) == heuristic
-    assert not asked.continued(delta=0.2).claim.proven
+    continued = asked.continued(delta=0.2)
+    assert not continued.claim.proven
+    for study in (asked, continued):
+        assert "no proven level" in study.shortlist.coverage
+        assert "no proven level" in html(study)
+        assert "with probability at least" not in study.shortlist.coverage
+    fewer = begin()
+    fewer.retire("c3", reason="x", whatever_the_results=True)  # before any result
+    assert measured(fewer, 20).claim.proven
+
+
+def test_the_command_that_takes_results_over_does_not_call_them_proven(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    measured(begin(tmp_path / "a.db", name="a"), 4)
+    names = ", ".join(f'"{name}"' for name in NAMES)
+    settings = f'm = 2\nsigma = {SIGMA}\nseed = 4\nblocks = "shift"\narms = [{names}]\n'
+    Path("b.toml").write_text(settings)
+    assert asked("new", "b.toml")["proven"]
+    Path("c.toml").write_text(settings)
+    made = does("new", "c.toml", "--from", "a.db").stdout
+    assert "Heuristic: no proof covers this answer" in " ".join(made.split())
+    report = asked("new", "c.toml", "--from", "a.db")
+    assert not report["proven"]
+    assert report["guarantee"].startswith("Heuristic")
+    assert report["carried"] == 0  # all of them were there
+    assert "Proven" not in does("status", "c.toml").stdout

@@ -23,9 +23,9 @@ Status = Literal["proven", "heuristic", "in doubt", "not certified", "not yet", 
 
 # Of blocks that share a shift, where results were not those that a plan asked for.
 CHOSEN_IN_PLAN = (
-    "results were corrected, carried over or told without having been asked for, or an arm was "
-    "retired, and then earlier results of a plan may have chosen the arms of later ones, which the "
-    "proof for blocks that share a shift excludes"
+    "results were corrected, carried over or told without having been asked for, and then earlier "
+    "results of a plan may have chosen the arms of later ones, which the proof for blocks that share a "
+    "shift excludes"
 )
 
 
@@ -530,9 +530,9 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Open trials",
             course.open_at_changes,
-        ): "Open when a verification began, or when arms were "
-        f"added or retired because of results, and told later: {course.open_at_changes:,}. When "
-        "that was did not depend on their results.",
+        ): "Open when a verification began, when arms were added or retired because of results, or "
+        f"when ε was made larger, and told later: {course.open_at_changes:,}. Their results had no "
+        "part in that.",
         ("Retired", course.retired): f"Retired, and no part of what is claimed: {course.retired}. "
         "It is assumed that each would have been retired, and no other, whatever the results.",
         ("Retired because of results", course.retired_anew): "Retired, and no part of what is "
@@ -548,8 +548,7 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Slack",
             course.widened,
-        ): f"ε was made larger in view of the results: {course.widened}. The "
-        "proof allows that: it holds for every ε at once.",
+        ): f"ε was made larger in view of the results: {course.widened}. The proof allows that.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",

@@ -169,8 +169,8 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "S": problem.S,
         "algorithm": study.bound.name,
         "threshold": study.bound.threshold.name,
-        "proven": study.bound.proven,
-        "guarantee": study.bound.claim.text,
+        "proven": study.claim.proven,
+        "guarantee": study.claim.text,
         "audit": study.audit.wanted and is_audited(study.bound),
     }
 
@@ -197,7 +197,7 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     if bound.cost_words:
         yield "costs", bound.cost_words
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
-    yield "answer", bound.claim.text
+    yield "answer", study.claim.text
     if not is_audited(bound):
         return
     if study.audit.wanted:

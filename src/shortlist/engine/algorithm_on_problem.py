@@ -120,7 +120,11 @@ class AlgorithmOnProblem:
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
-        words = self.threshold.coverage if self.proven else NO_LEVEL
+        return self.coverage_if(proven=self.proven)
+
+    def coverage_if(self, *, proven: bool) -> str:
+        """The same, where how results came in may leave nothing ``proven``."""
+        words = self.threshold.coverage if proven else NO_LEVEL
         return words.format(level=f"{1 - self.problem.delta:g}", interval=self.interval.short)
 
     @property

@@ -48,11 +48,10 @@ class BudgetedOnProblem(AlgorithmOnProblem):
 
     algorithm: Budgeted | None = None
 
-    @property
-    def coverage(self) -> str:
+    def coverage_if(self, *, proven: bool) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         return (
-            f"{super().coverage} For normal noise those of an arm named beforehand contain "
+            f"{super().coverage_if(proven=proven)} For normal noise those of an arm named beforehand contain "
             f"its mean with probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
             "they came out best: their bounds contain their means less often."
         )

@@ -221,12 +221,18 @@ class Tables:
         fall_back = self.fall_back.with_slack(epsilon, problem)
         return replace(self, fall_back=fall_back, namings=namings)
 
+    def for_set(self, inside: Mask) -> list[tuple[Evidence, float]]:
+        """All evidence for these arms, and ln of what its E must reach: by each naming, the last first.
+
+        The fall-back is at the end.
+        """
+        namings = [(each.evidence, each.risk(inside)) for each in reversed(self.namings)]
+        named = [(evidence, -math.log(risk)) for evidence, risk in namings if risk]
+        return [*named, (self.fall_back, self.level)]
+
     def latest(self, inside: Mask) -> tuple[Evidence, float]:
         """The evidence since these arms were last named, and ln of what its E must reach."""
-        for each in reversed(self.namings):
-            if risk := each.risk(inside):
-                return each.evidence, -math.log(risk)
-        return self.fall_back, self.level
+        return self.for_set(inside)[0]
 
 
 class GuessAndVerify(Strategy):
@@ -474,7 +480,7 @@ class GuessAndVerify(Strategy):
         """How many times the evaluations made so far the verification of a set seems to need."""
         pairs = self._open_pairs(tables, guess, inside, tables.margins(inside))
         if not len(pairs.b):
-            return 0.0
+            return -math.inf
         if pairs.gaps.min() <= 0.0:
             return math.inf
         evidence, level = tables.latest(inside)
@@ -492,11 +498,15 @@ class GuessAndVerify(Strategy):
         """The pair b, c furthest from passing, its C and its upper bound on μ_c − μ_b."""
         row, column = np.unravel_index(np.argmin(margins), margins.shape)
         b, c = np.flatnonzero(inside)[row], np.flatnonzero(~inside)[column]
-        evidence, level = tables.latest(inside)
         here = tables.of(inside)[row], c
-        if not evidence.information[here] > 0.0:  # named just now
-            evidence, level = tables.fall_back, tables.level
-        if not evidence.information[here] > 0.0:
+        # A pair that passed by an earlier naming may have no result since the last.
+        known = (
+            each
+            for each in tables.for_set(inside)
+            if each[0].information[here] > 0.0 and math.isfinite(each[1])
+        )
+        evidence, level = next(known, (None, math.inf))
+        if evidence is None:
             return int(b), int(c), math.inf, math.inf
         # As in ``differences``, to the last digit.
         found = evidence.bounds(np.array(here[:1]), np.array(here[1:]), level, self._problem)
@@ -643,8 +653,8 @@ class GuessAndVerify(Strategy):
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with the bounds of the latest evidence.
 
-        Where that has nothing, as for pairs that passed before these arms were named, the bounds
-        are those of the fall-back. Each bound holds on its own, but not all of them together. A
+        Where that has nothing, as for pairs that passed before these arms were named again, the bounds
+        are those of earlier namings or of the fall-back. Each bound holds on its own, but not all of them together. A
         pair that passed once has passed: its bound is ε at most, though that of the latest results
         alone may be larger. Where i is not in the tables, or nothing is known yet, the bounds are
         infinite.
@@ -659,7 +669,7 @@ class GuessAndVerify(Strategy):
             places, columns = np.full(len(gap), np.flatnonzero(tables.rows == j)[0]), every
         else:  # as c, of the arms that have rows
             places, columns = np.arange(len(tables.rows)), np.full(len(tables.rows), j)
-        for evidence, level in ((tables.fall_back, tables.level), tables.latest(self.inside)):
+        for evidence, level in reversed(tables.for_set(self.inside)):
             known = (evidence.information[places, columns] > 0.0) & math.isfinite(level)
             rows, others = places[known], columns[known]
             found = evidence.bounds(rows, others, level, self._problem)

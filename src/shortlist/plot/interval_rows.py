@@ -97,7 +97,7 @@ def intervals(
     if not alone and len(panels) == 2:
         cut = _draw(panels[0], look, arms, OWN, *shown)
         panels[1].set_yticklabels([])
-        own = f"Left: These intervals do not stop the study. {study.bound.coverage} {cut}"
+        own = f"Left: These intervals do not stop the study. {study.coverage} {cut}"
         captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
     return write_around(
         ax, panels, headline(study, look.evaluation), captions, side="right", caption=caption
@@ -144,7 +144,7 @@ def answer(
     cut = _draw(panel, look, arms, OWN, labels, colours)
     title = f"The {study.problem.m} best of {study.problem.arms}"
     title += f"{'' if study.done else ' so far'}, after {study.answered_at:,} evaluations"
-    words = f"Blue and ★: the shortlist. {study.bound.coverage} "
+    words = f"Blue and ★: the shortlist. {study.coverage} "
     words += f"{left_out(len(arms), look.table)}{cut}"
     captions = [("mean, with its interval", words)]
     return write_around(ax, [panel], title, captions, side="right", caption=caption)

@@ -84,7 +84,7 @@ def intervals(study: Study) -> str:
     compared = "The stop compares these intervals." if alone else study.aim.compared
     return (
         f"{'' if classical else MEANS}Each interval is that of the arm alone: {study.bound.interval.meaning}. "
-        f"{study.bound.coverage} {compared}"
+        f"{study.coverage} {compared}"
     )
 
 

@@ -238,12 +238,15 @@ class Ledger:
     def open_at_changes(self) -> list[Trial]:
         """The trials that were told after a change from which on evidence counts, and open at it.
 
-        That is where a verification began, where arms were added, and where one was retired
-        because of results.
+        That is where a verification began, where arms were added, where one was retired because of
+        results, and with common blocks where ε was made larger.
         """
+        kinds = {"verifying"}
+        if self.blocks.exist and not self.blocks.shifts:
+            kinds.add("widened")
         changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
         arms = [each.change for each in changed if _is_anew(each)]
-        began = [each.change for each in self.events if each.kind == "verifying"]
+        began = [each.change for each in self.events if each.kind in kinds]
         ends = sorted(arms + began)
         return [
             trial

@@ -535,7 +535,7 @@ class Study(View):
             guarantee=guarantee_of(self, error),
             error=error,
             audited=audit_results(self.taken),
-            coverage=self.bound.coverage,
+            coverage=self.coverage,
             certain=certain(self),
         )
 
@@ -911,8 +911,8 @@ class Study(View):
 
         It ends a study that stalls on arms too alike to be told apart. ``study.shortlist.certain``
         says the least ε that stops it now. The guarantee is then for the larger ε. It may be chosen
-        in view of the results: the proof holds for every ε at once. It cannot be undone, and a
-        smaller ε than the study has is refused.
+        in view of the results: the proof allows that. It cannot be undone, and a smaller ε than the
+        study has is refused.
 
         Parameters
         ----------

@@ -50,11 +50,16 @@ class View:
         if not self.problem.blocks.shifts:
             return claim
         taken = self.taken[: self.answered_at] if self.model.stopped else self.taken
-        beyond = bool(self.retired) or any(
+        beyond = any(
             trial.corrections or trial.cause.origin in ("unasked", "carried") for trial in taken
         )
         why = (*claim.why_heuristic, *([CHOSEN_IN_PLAN] if beyond else []))
         return replace(claim, why_heuristic=why)
+
+    @property
+    def coverage(self) -> str:
+        """How often the arms' own intervals contain their means, in a sentence."""
+        return self.bound.coverage_if(proven=self.claim.proven)
 
     @property
     def model(self) -> Model:
@@ -148,7 +153,8 @@ class View:
     def open_at_changes(self) -> list[Trial]:
         """The trials that were open at a change from which on evidence counts, and told later.
 
-        That is where a verification began, or where arms were added, or retired because of results.
+        That is where a verification began, where arms were added, or retired because of results, and
+        with common blocks where ε was made larger.
         """
         return self._log.ledger.open_at_changes()
 

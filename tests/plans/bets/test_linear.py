@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import shortlist
-from shortlist.plans.bets.linear import ByLinearBets
+from shortlist.plans.bets.linear import ByLinearBets, multiply
+from shortlist.plans.bets.pooled import SLACK, SLACK_OF_EACH
 from shortlist.plans.evidence import FittedPlan
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
@@ -49,6 +51,19 @@ def test_bets_on_equal_means_pass_as_rarely_as_promised(theta: list[float]) -> N
     for risk in (0.05, 0.3, 0.8):
         passed = int((largest >= -math.log(risk)).sum())
         assert binom.sf(passed - 1, runs, risk) > IMPROBABLE
+
+
+@pytest.mark.parametrize("kappa", [-25.0, -24.3, 20.0])
+def test_rounding_of_many_equal_results_stays_within_what_is_taken_off(kappa: float) -> None:
+    count = 100_000
+    found = []
+    for told in (1, count):
+        wealth, one = np.zeros((1, 1)), np.ones(1)
+        values, where = np.full(told, 0.3), (np.array([0]), np.array([0, told]))
+        contrast = np.array([[kappa]]), np.ones((1, 1)), one
+        multiply(*contrast, *where, values, 0.5 * one, 0.01 * one, 1.0, wealth)
+        found.append(Fraction(wealth[0, 0]))
+    assert abs(found[1] - count * found[0]) < 0.01 * (SLACK + SLACK_OF_EACH * count)
 
 
 def begun(direction: str, seed: int) -> shortlist.Study:

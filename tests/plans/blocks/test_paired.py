@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -9,7 +11,9 @@ import shortlist
 from blocks import near_ties, prompts
 from error_rates import shown_below
 from shortlist.arrays import Reals
-from shortlist.plans.blocks.paired import Bets, Seen
+from shortlist.blocks import Cell
+from shortlist.plans.blocks.paired import Bets, CommonBlocks, Seen
+from shortlist.plans.results import PlanResults
 
 TABLE = prompts(arms=8, blocks=60, seed=3)
 
@@ -87,3 +91,58 @@ def test_what_is_seen_counts_pairs_on_common_blocks() -> None:
     filled = seen.filled(np.array([1]), np.array([2]), np.array([0.5]))
     assert (filled.pulls.tolist(), filled.sums[1]) == ([3, 2, 3], 0.5)
     assert filled.both[0, 1] == 1.0  # it was known before the pair could bet on it
+
+
+def widened(epsilon: float, *, last: bool) -> list[tuple[int, object]]:
+    """The cells asked for in a study whose ε is made larger, after it was told of the last block or not."""
+    begun = {"m": 2, "sigma": "bounded", "reward_range": (0, 1), "blocks": 60, "seed": 1}
+    study = shortlist.Study(arms=range(8), **begun)
+    measure = partial(value_of, TABLE)
+    study.run(measure, max_evaluations=80, progress=False)
+    if last:
+        place = int(study.round.strategy._order[-1])
+        study.tell(arm=0, block=place, value=TABLE[0, place])
+    study.widen(epsilon)
+    study.run(measure, progress=False)
+    assert study.done
+    return [(trial.arm, trial.block) for trial in study.trials if trial.cause.origin != "unasked"]
+
+
+def value_of(table: Reals, trial: shortlist.Trial) -> float:
+    return float(table[trial.arm, int(trial.block)])
+
+
+def test_a_larger_slack_has_no_part_in_blocks_that_were_begun() -> None:
+    """It may have been chosen by what was told of them, and with it their arms."""
+    for last in (False, True):
+        fewer, more = sorted((widened(epsilon, last=last) for epsilon in (0.03, 0.1)), key=len)
+        assert len(fewer) > 100
+        assert (fewer == more[: len(fewer)]) == last
+
+
+def test_a_decision_that_is_interrupted_is_made_wholly_or_not_at_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    study = shortlist.Study(
+        arms=range(8), m=2, sigma="bounded", reward_range=(0, 1), blocks=60, seed=1
+    )
+    now = study.round.copy()
+    now.strategy.begin(1)
+    now.told = {cell: TABLE[cell.arm, cell.block] for cell in [*now.strategy.cells, Cell(0, 59)]}
+    cells, decide = now.strategy.cells, CommonBlocks.decide
+
+    def interrupted(self: CommonBlocks, results: PlanResults, seed: int) -> None:
+        decide(self, results, seed)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CommonBlocks, "decide", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        now.decide(1)
+    assert now.strategy.cells is cells
+    assert not now.missing
+    monkeypatch.undo()
+    held = now.strategy
+    now.decide(1)
+    assert now.strategy is held
+    assert held.cells is not cells
+    assert list(now.told) == [Cell(0, 59)] * (Cell(0, 59) not in cells)

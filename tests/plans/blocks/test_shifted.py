@@ -98,6 +98,28 @@ def test_arms_that_nothing_connects_are_not_compared():
     assert means.fit(one + joined).compares_all
 
 
+def test_arms_that_differ_a_little_in_what_a_plan_does_not_show_are_not_compared():
+    # The second feature is that of arm 2, which the plan leaves out. The means of arms 3 and 4 may be
+    # in either order: 10⁻⁷ of both features is between them.
+    features = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.5, 0.0], [0.5 + 1e-7, 1e-7]])
+    means = ShiftedMeans(ReducedProblem(features, 1, SIGMA, 0.05, 0.0))
+    block = np.zeros(2, np.int64)
+    seen = means.fit(means.summary(PlanResults.of(5, np.arange(2), np.array([0.0, 1.0]), block)))
+    known = np.isfinite(seen.variances(np.arange(5)))
+    assert known[0].tolist() == [False, True, False, True, False]
+    assert not known[3, 4]
+
+
+def test_noise_too_large_beside_other_says_nothing():
+    for large, finite in ((1e4, 12), (1e12, 0)):
+        noise = np.array([1.0, 1.0, large, large])
+        means = ShiftedMeans(ReducedProblem(np.eye(4), 1, SIGMA, 0.05, 0.0, noise))
+        cells = np.arange(4), np.arange(4.0), np.zeros(4, np.int64)
+        variances = means.fit(means.summary(PlanResults.of(4, *cells))).variances(np.arange(4))
+        assert np.isfinite(variances).sum() == finite
+        assert variances[2, 3] >= 2.0 * large * (1.0 - 1e-9)
+
+
 @pytest.mark.parametrize("features", [np.eye(12), LINE], ids=["own", "features"])
 def test_shifts_change_no_plan_and_no_answer(features):
     truth = LINE @ np.array([0.0, 0.4, 0.1])

@@ -30,6 +30,7 @@ from shortlist.plans.arm_bounds import ROUNDING
 from shortlist.plans.bets.pooled import (
     HALVINGS,
     LEAST_VARIANCE,
+    NOTHING,
     SHARES_OF_BETS,
     SLACK,
     SLACK_OF_EACH,
@@ -55,6 +56,7 @@ GRID = np.array([0.12, 0.25, 0.42, 0.6, 0.8, 1.0, 1.25, 1.55, 1.9, 2.4, 3.0])  #
 OF_AN_ARM = 0.0025 * 1.8 ** np.arange(11)  # bets on an arm by itself, over the range
 SAFE = 0.97  # of the largest κ that the range allows
 REACH = 0.1  # of the gap: a bet is limited by the range too
+UNIT = float(np.finfo(np.float64).eps)
 SHARED = 20.0  # results: as much is the variance of an arm known by that of the others
 
 
@@ -75,11 +77,12 @@ def multiply(
 
     The results of the arm ``support[s]`` are ``values[starts[s] : starts[s + 1]]``, scaled to [0, 1], and
     ``unit`` is the range: κ is per unit of the range here. What a centre adds beyond the start of the range
-    is the caller's.
+    is the caller's. The sums are compensated, as those of ``add_wealths``: of many equal results the
+    rounding errors would all go the same way.
     """
     for p in range(bets.shape[0]):
         for g in range(bets.shape[1]):
-            total = 0.0
+            total, lost = 0.0, 0.0
             for s in range(support.shape[0]):
                 kappa = unit * bets[p, g] * coefficients[p, s] / variances[p]
                 if abs(kappa) < 1e-12:  # as without a bet: 0 is allowed too
@@ -92,7 +95,10 @@ def multiply(
                 else:
                     centre = min(max(max(mean + away, 1.0 - SAFE / size), 0.0), 1.0)
                 for i in range(starts[s], starts[s + 1]):
-                    total += math.log1p(kappa * (values[i] - centre)) + kappa * centre
+                    term = math.log1p(kappa * (values[i] - centre)) + kappa * centre - lost
+                    before = total
+                    total = before + term
+                    lost = (total - before) - term
             wealths[p, g] += total
 
 
@@ -106,10 +112,13 @@ class SeenLinearFit(LinearFit):
         The variances by which results were weighted, in units of σ².
     expected : array, K
         Means as they seemed to be, scaled to [0, 1].
+    basis : array, K × rank
+        The features, in orthonormal columns.
     """
 
     noise: Reals
     expected: Reals
+    basis: Reals
 
 
 class SeenLinearMeans(LinearMeans):
@@ -141,7 +150,7 @@ class SeenLinearMeans(LinearMeans):
     def fit(self, results: PlanResults) -> SeenLinearFit:
         """Weighted least squares."""
         of = super().fit(results)
-        return SeenLinearFit(of.means, of.white, self.noise, self._expected)
+        return SeenLinearFit(of.means, of.white, self.noise, self._expected, self.basis)
 
     def after(self, pulls: Reals, totals: Reals, squares: Reals) -> SeenLinearMeans:
         """With variances from residuals, each a share of the largest that the mean allows.
@@ -189,14 +198,20 @@ class Told(NamedTuple):
         of = fit, results.pulls, support, starts.astype(np.int64), values
         return cls(*of, problem.limits, problem.sigma)
 
-    def wealths(self, contrasts: Reals, bets: Reals, sizes: Reals) -> tuple[Reals, Reals]:
-        """What the plan adds to the logarithms of wealths, and σ²/v, for contrasts of the arms.
+    def wealths(
+        self, arms: Integers, less: int | None, bets: Reals, sizes: Reals
+    ) -> tuple[Reals, Reals]:
+        """What the plan adds to the logarithms of wealths of bets on arms, and σ²/v.
 
-        ``contrasts`` are columns of the whitened space, ``bets`` a row of λ for each, ``sizes`` the gaps as
-        they seem.
+        With ``less`` they are on the mean of that arm less those of the others. ``bets`` has a row of λ for
+        each, ``sizes`` are the gaps as they seem.
         """
         low, high = self.limits
         span, support, noise = high - low, self.support, self.fit.noise
+        wanted, contrasts = self.fit.basis[arms], self.fit.white[:, arms]
+        if less is not None:
+            wanted = self.fit.basis[less] - wanted
+            contrasts = self.fit.white[:, [less]] - contrasts
         coefficients = contrasts.T @ self.fit.white[:, support] / noise[support]
         largest = np.abs(coefficients).max(axis=1)
         v = (contrasts**2).sum(axis=0) + REACH * sizes * span * largest / self.sigma**2
@@ -214,11 +229,16 @@ class Told(NamedTuple):
             span,
             added,
         )
-        # The centres' own start of the range, and what rounding may have added to a difference.
-        start = low * (coefficients @ self.pulls[support])
-        off = ROUNDING * max(abs(low), abs(high))
+        # The centres' own start of the range, and what rounding may have added: in the sums, and since
+        # the results that make up a contrast miss it in the last digits.
+        pulls = self.pulls[support]
+        start = low * (coefficients @ pulls)
+        misses = (coefficients * pulls) @ self.fit.basis[support] - wanted
+        off = ROUNDING * np.maximum(np.abs(coefficients) @ pulls, 1.0)
+        off += np.sqrt(len(self.fit.basis) * (misses**2).sum(axis=1))
+        off *= max(abs(low), abs(high))
         added += bets / variances[:, None] * start[:, None]
-        added -= np.abs(bets) / variances[:, None] * off
+        added -= np.abs(bets) / variances[:, None] * off[:, None]
         return added, self.sigma**2 / variances
 
 
@@ -228,12 +248,23 @@ def log_sum(wealths: Reals) -> Reals:
     return np.asarray(top + np.log(np.exp(wealths - top[..., None]).sum(axis=-1)))
 
 
-def least_passing(wealths: Reals, slopes: Reals, level: float, ends: tuple[float, float]) -> Reals:
-    """The least s found within the ends at which Σ exp(wealths + s slopes) reaches e^level; else the upper."""
+def less_rounding(wealths: Reals) -> Reals:
+    """Logarithms of wealths after an addition, less what rounding may have added in it."""
+    return wealths - UNIT * np.abs(wealths)
+
+
+def least_passing(
+    wealths: Reals, slopes: Reals, level: float, ends: tuple[float, float], count: int
+) -> Reals:
+    """The least s found within the ends at which Σ exp(wealths + s slopes) reaches e^level; else the upper.
+
+    ``count`` is how many results there are in the wealths.
+    """
+    slack = SLACK + SLACK_OF_EACH * count + 4.0 * UNIT * np.abs(wealths).max(axis=1)
     short, enough = np.full(len(wealths), ends[0]), np.full(len(wealths), ends[1])
     for _ in range(HALVINGS):
         s = 0.5 * (short + enough)
-        passes = log_sum(wealths + s[:, None] * slopes) - SLACK >= level
+        passes = log_sum(wealths + s[:, None] * slopes) - slack >= level
         short, enough = np.where(passes, short, s), np.where(passes, s, enough)
     return enough
 
@@ -256,6 +287,8 @@ class LinearBets:
         Σ σ²/v, and the sum of the estimated differences times that.
     largest : array, rows × K
         The largest ln E so far.
+    count : int
+        How many results there are since the naming.
     """
 
     rows: Integers
@@ -267,6 +300,7 @@ class LinearBets:
     information: Reals
     scores: Reals
     largest: Reals
+    count: int = 0
 
     @classmethod
     def none(cls, rows: Integers, sizes: Reals, problem: ReducedProblem) -> LinearBets:
@@ -299,24 +333,28 @@ class LinearBets:
         every = np.arange(self.sizes.shape[1])
         for row, b in enumerate(self.rows):
             others = every[every != b]
-            contrasts = plan.fit.white[:, [b]] - plan.fit.white[:, others]
             sizes = self.sizes[row, others]
             bets = self._bets(sizes)
-            added, learnt = plan.wealths(contrasts, bets, sizes)
+            added, learnt = plan.wealths(others, int(b), bets, sizes)
             slack = bets * (self.epsilon / self.sigma**2) * learnt[:, None]
-            wealths[row, others] += added + slack
+            wealths[row, others] = less_rounding(wealths[row, others] + added + slack)
             information[row, others] += learnt
             scores[row, others] += learnt * (means[b] - means[others])
-        rounding = SLACK + SLACK_OF_EACH * len(plan.values)
-        largest = np.maximum(self.largest, log_sum(wealths) - rounding)
+        count = self.count + len(plan.values)
+        largest = np.maximum(self.largest, log_sum(wealths) - SLACK - SLACK_OF_EACH * count)
         return replace(
-            self, wealths=wealths, information=information, scores=scores, largest=largest
+            self,
+            wealths=wealths,
+            information=information,
+            scores=scores,
+            largest=largest,
+            count=count,
         )
 
     def with_rows(self, arms: Integers) -> LinearBets:
         """With rows for these arms, which are in no named set."""
         shape = len(arms), self.sizes.shape[1]
-        none = np.full((*shape, len(GRID)), -np.inf)
+        none = np.full((*shape, len(GRID)), NOTHING)
         return replace(
             self,
             rows=np.append(self.rows, arms),
@@ -340,7 +378,7 @@ class LinearBets:
         here = rows, arms
         slopes = self._bets(self.sizes[here]) * self.information[here][:, None] / self.sigma**2
         bare = self.wealths[here] - self.epsilon * slopes
-        return -least_passing(bare, slopes, level, (-self.span, self.span))
+        return -least_passing(bare, slopes, level, (-self.span, self.span), self.count)
 
     def bounds(
         self, rows: Integers, arms: Integers, level: float, problem: ReducedProblem
@@ -362,11 +400,11 @@ class LinearBets:
     def with_slack(self, epsilon: float, problem: ReducedProblem) -> LinearBets:
         """The same bets against another ε; what E has reached before counts if that is larger."""
         more = (epsilon - self.epsilon) / self.sigma**2
-        wealths = self.wealths + more * self._bets(self.sizes) * self.information[..., None]
+        added = more * self._bets(self.sizes) * self.information[..., None]
+        wealths = less_rounding(self.wealths + added)
         before = self.largest if more >= 0.0 else np.full_like(self.largest, -np.inf)
-        largest = np.maximum(
-            before, np.where(self.information > 0.0, log_sum(wealths) - SLACK, -np.inf)
-        )
+        now = log_sum(wealths) - SLACK - SLACK_OF_EACH * self.count
+        largest = np.maximum(before, np.where(self.information > 0.0, now, -np.inf))
         return replace(self, epsilon=epsilon, wealths=wealths, largest=largest)
 
     def wanted(self, pairs: OpenPairs, level: float, growth: float) -> tuple[Reals, Reals]:
@@ -390,28 +428,36 @@ class LinearArmBets:
         The logarithms of the wealths of bets in either direction, but for the mean itself.
     information : array, K
         Σ σ²/v.
+    count : int
+        How many results there are.
     """
 
     above: Reals
     below: Reals
     information: Reals
+    count: int = 0
 
     def after(self, told: FittedPlan, problem: ReducedProblem) -> LinearArmBets:
         """With the results of one more plan."""
         plan, span = Told.of(told, problem), problem.limits[1] - problem.limits[0]
         bets = np.broadcast_to(span * OF_AN_ARM, self.above.shape)
-        sizes = np.zeros(len(bets))
-        above, learnt = plan.wealths(plan.fit.white, bets, sizes)
-        below, _ = plan.wealths(plan.fit.white, -bets, sizes)
-        return LinearArmBets(self.above + above, self.below + below, self.information + learnt)
+        every, sizes = np.arange(len(bets)), np.zeros(len(bets))
+        above, learnt = plan.wealths(every, None, bets, sizes)
+        below, _ = plan.wealths(every, None, -bets, sizes)
+        return LinearArmBets(
+            less_rounding(self.above + above),
+            less_rounding(self.below + below),
+            self.information + learnt,
+            self.count + len(plan.values),
+        )
 
     def bounds(self, problem: ReducedProblem) -> tuple[Reals, Reals]:
         """The ends of every arm's interval, within the range."""
         low, high = problem.limits
         slopes = (high - low) * OF_AN_ARM * self.information[:, None] / problem.sigma**2
         level = math.log(2.0 * len(OF_AN_ARM) / problem.delta)
-        lower = -least_passing(self.above, slopes, level, (-high, -low))
-        upper = least_passing(self.below, slopes, level, (low, high))
+        lower = -least_passing(self.above, slopes, level, (-high, -low), self.count)
+        upper = least_passing(self.below, slopes, level, (low, high), self.count)
         return lower, upper
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,10 @@ class CellStrategy(Strategy):
     @abstractmethod
     def begin(self, seed: int) -> None:
         """Know the seed of the study, from which the order of the blocks is made."""
+
+    @abstractmethod
+    def leave_out(self, cells: Iterable[Cell]) -> None:
+        """Let the ε that is chosen next have no part in the blocks of cells that were told beforehand."""
 
     @abstractmethod
     def beyond(self) -> Iterator[Cell]:
@@ -107,13 +111,15 @@ class CellProgress:
         return bool(cells) and len(self.told) >= len(cells) and not self.missing
 
     def decide(self, seed: int) -> None:
-        """Give the strategy the results of its plan."""
-        given = self.strategy.cells
+        """Give the strategy the results of its plan; if it is interrupted, all is as before."""
+        given, after = self.strategy.cells, self.strategy.copy()
         arms, blocks = np.array(given, np.int64).T
         values = np.array([self.told[cell] for cell in given])
-        self.strategy.decide(PlanResults.of(len(self.strategy.plan), arms, values, blocks), seed)
-        for cell in given:
-            del self.told[cell]
+        after.decide(PlanResults.of(len(after.plan), arms, values, blocks), seed)
+        planned = set(given)
+        left = {cell: value for cell, value in self.told.items() if cell not in planned}
+        # It stays the same object, as those who hold it expect.
+        self.strategy.__dict__, self.told = vars(after), left
 
 
 class CellEngine(PlanEngine):
@@ -192,6 +198,14 @@ class CellEngine(PlanEngine):
         if position.is_initialized[0] and not (late and position.is_stopped[0]):
             position.decided_at[0] = posterior.observed
         return now
+
+    def widen(
+        self, posterior: Posterior, now: Any, seed: int, position: Position, *, held: bool
+    ) -> Any:
+        """Widen ε; who chose it may have seen all that was told, of later blocks too."""
+        now.strategy.begin(seed)
+        now.strategy.leave_out(now.told)
+        return super().widen(posterior, now, seed, position, held=held)
 
     def _decide(self, now: CellProgress, seed: int) -> None:
         """Decide on a plan whose results are in, and on those that follow and are in already."""

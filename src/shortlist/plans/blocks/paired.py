@@ -29,7 +29,7 @@ docs/proofs.md ("Common blocks").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -225,8 +225,9 @@ class CommonBlocks(CellStrategy):
         self._problem, self._shares = problem, shares
         self._low, high = problem.limits
         self._width = high - self._low
-        # s of the tests to come, and of those of all pairs.
-        self._slack = self._first_slack = problem.epsilon / self._width
+        # s of the answer, of the tests and plans to come, and of the tests of all pairs.
+        self._wanted = self._slack = self._first_slack = problem.epsilon / self._width
+        self._wider_from = 0  # blocks: as many were begun when ε was made larger
         self._size = math.inf if problem.blocks.number is None else float(problem.blocks.number)
         pairs = problem.m * (arms - problem.m)
         left = 1.0 - sum(shares)
@@ -340,18 +341,20 @@ class CommonBlocks(CellStrategy):
     def _judge(self, seed: int) -> None:
         """Find who is out, guess the m best, see which pairs have passed, and make the next plan."""
         seen = self._seen
+        if seen.blocks >= self._wider_from:
+            self._slack = self._wanted
         self._find_out()
         residuals, _ = seen.residuals
         means = residuals.sum(axis=1) / np.maximum(seen.pulls, 1)
         self.inside = self._guessed(np.where(self.out, -np.inf, means))
-        margins = self._margins(self.inside)
-        stops = bool(margins.min(initial=np.inf) >= 0.0)
+        margins, answered = self._margins(self.inside), self._margins(self.inside, self._wanted)
+        stops = bool(answered.min(initial=np.inf) >= 0.0)
         if not stops:
             rng = np.random.default_rng([seed, int(seen.pulls.sum())])
             self._name(margins, residuals, rng)
             margins = self._margins(self.inside)
         self._make_plan(margins)
-        self._find_boundary(margins, stops)
+        self._find_boundary(answered, stops)
 
     @property
     def _certain(self) -> Reals:
@@ -376,21 +379,25 @@ class CommonBlocks(CellStrategy):
         """The arms outside that are not out."""
         return np.flatnonzero(~inside & ~self.out)
 
-    def _margins(self, inside: Mask) -> Reals:
-        """The logarithm of E less what it must reach, for b inside and c outside that is not out."""
+    def _margins(self, inside: Mask, slack: float | None = None) -> Reals:
+        """The logarithm of E less what it must reach, for b inside and c outside that is not out.
+
+        Where a pair is certain up to a slack it has passed; by default that of tests to come.
+        """
         here = np.ix_(np.flatnonzero(inside), self._others(inside))
         margins = self._lenient.largest[here] - self._level
         key = inside.tobytes()
         for each in self._namings:
             if each.inside == key:
                 margins = np.maximum(margins, each.bets.largest[here] + math.log(each.risk))
-        return np.where(self._bounds_hold(self._certain[here]), np.inf, margins)
+        slack = self._slack if slack is None else slack
+        return np.where(self._bounds_hold(self._certain[here], slack), np.inf, margins)
 
-    def _bounds_hold(self, certain: Reals) -> Mask:
-        """Whether b is not below c − ε whatever the missing results are."""
+    def _bounds_hold(self, certain: Reals, slack: float) -> Mask:
+        """Whether b is not below c by more than a slack, whatever the missing results are."""
         if not math.isfinite(self._size):
             return np.zeros(certain.shape, np.bool_)
-        return np.asarray(certain >= -self._slack * self._size - self._off)
+        return np.asarray(certain >= -slack * self._size - self._off)
 
     def _is_named(self, inside: Mask) -> bool:
         """Whether a set was named, and is tested, at the slack of now."""
@@ -532,28 +539,37 @@ class CommonBlocks(CellStrategy):
         rows, columns = np.flatnonzero(self.inside), np.flatnonzero(~self.inside)
         here, place = np.ix_(rows, columns), np.isin(columns, self._others(self.inside))
         passed = np.ones((len(rows), len(columns)), np.bool_)
-        passed[:, place] = self._margins(self.inside) >= 0.0
+        passed[:, place] = self._margins(self.inside, self._wanted) >= 0.0
         bounds = np.where(passed, np.minimum(self._bounds[here], epsilon), self._bounds[here])
         settled = (self._lenient.largest[here] >= self._level) | self.out[columns]
-        settled |= self._bounds_hold(self._certain[here])
+        settled |= self._bounds_hold(self._certain[here], self._wanted)
         return Certified.by_pairs(self.inside, float(bounds.max()), passed, settled & passed)
 
     @property
     def is_exact(self) -> bool:
         """Whether the answer follows from the results that are known, whatever the others are."""
         known = self._certain[np.ix_(self.inside, ~self.inside)]
-        return bool(self.inside.any() and (self._bounds_hold(known)).all())
+        return bool(self.inside.any() and self._bounds_hold(known, self._wanted).all())
+
+    def leave_out(self, cells: Iterable[Cell]) -> None:
+        """Plans and named sets go by the ε of before until these blocks are taken."""
+        assert self._order is not None
+        blocks = np.array([cell.block for cell in cells], np.int64)
+        if math.isfinite(self._size):
+            blocks = np.argsort(self._order)[blocks]
+        self._wider_from = max(self._wider_from, 1 + int(blocks.max(initial=-1)))
 
     def widen(self, epsilon: float) -> None:
         """Judge what comes with a larger ε: what has passed with a smaller one has passed.
 
-        The tests of all pairs go on as they are, and are valid; a set may be named for the new ε.
+        The tests of all pairs go on as they are, and are valid; a set may be named for the new ε once
+        all blocks are taken that were begun.
         """
         after = self.copy()
         after._problem = self._problem._replace(epsilon=epsilon)
-        after._slack = epsilon / self._width
+        after._wanted = epsilon / self._width
         if self._seen.blocks:
-            margins = after._margins(self.inside)
+            margins = after._margins(self.inside, after._wanted)
             after._find_boundary(margins, bool(margins.min(initial=np.inf) >= 0.0))
         vars(self).update(vars(after))
 
@@ -566,7 +582,7 @@ class CommonBlocks(CellStrategy):
         upper, lower = self._bounds[j], -self._bounds[:, j]
         passed = np.zeros((len(gap), len(gap)), np.bool_)
         others = self._others(self.inside)
-        passed[np.ix_(self.inside, others)] = self._margins(self.inside) >= 0.0
+        passed[np.ix_(self.inside, others)] = self._margins(self.inside, self._wanted) >= 0.0
         passed[np.ix_(self.inside, self.out & ~self.inside)] = True
         slack = self._problem.epsilon
         upper = np.where(passed[j], np.maximum(np.minimum(upper, slack), gap), upper)

@@ -24,12 +24,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Shift
 from shortlist.designs.pairs import spreads
 from shortlist.errors import InvalidSetting
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.arm_bounds import INTERVAL, ArmEvidence
+from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.evidence import ByEstimates, Evidence, OpenPairs, Verifier
 from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
@@ -42,7 +42,10 @@ UNKNOWN = 1e-10  # of the largest eigenvalue: directions below it are taken for 
 # With features, of the first plan and of later ones: for arms evaluated least often, to see whether
 # their means are linear.
 FIRST_PROBES, PROBES = 20, 0.1
-APART = 1e-6  # along an unknown direction: arms further apart are not compared
+# Two arms that differ by more than this share of their difference along a direction that is unknown are
+# not compared: by what rounding makes of it, over the least eigenvalue that is known, and by the second
+# at most.
+BY_ROUNDING, APART = 1e-13, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,24 +113,31 @@ class ShiftedFit(Fit):
         The inner products of its columns are the covariances, in units of σ².
     unknown : array, K × any
         Where two arms differ in it, nothing is known of their difference.
+    basis : array, K × any
+        All in which arms differ.
+    apart : float
+        The share of a difference in ``basis`` that may be in ``unknown``, by rounding.
     """
 
     means: Reals
     white: Reals
     unknown: Reals
+    basis: Reals
+    apart: float
 
     @property
     def compares_all(self) -> bool:
         """Whether something is known of the difference of any two arms."""
-        return bool(self._alike(self.unknown[:1]).all())
+        return bool(self._alike(np.array([0])).all())
 
-    def _alike(self, rows: Reals) -> Reals:
-        apart = np.abs(rows[:, None, :] - self.unknown[None, :, :])
-        return np.asarray((apart < APART).all(axis=2))
+    def _alike(self, rows: Integers) -> Mask:
+        """Whether two arms differ in nothing that is unknown, but for rounding."""
+        unknown, all_ = (_distances(each, rows) for each in (self.unknown, self.basis))
+        return np.asarray(unknown <= self.apart * all_ + ROUNDING)
 
     def variances(self, rows: Integers) -> Reals:
         """Of the differences within blocks; infinite where nothing connects two arms."""
-        known = self._alike(self.unknown[rows])
+        known = self._alike(rows)
         return np.where(known, spreads(self.white, SMALLEST_SHARE, rows), np.inf)
 
     @property
@@ -192,26 +202,42 @@ class ShiftedMeans(Means):
 
         matrix, sums, basis = results.matrix, results.sums, self._basis
         if self.is_linear:
-            white, means, unknown = solved(basis.T @ matrix @ basis, basis.T @ sums)
-            return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown)
-        _, labels = connected_components(matrix != 0.0, directed=False)
-        white, means, _ = solved(matrix, sums)
-        return ShiftedFit(means - means.mean(), white, labels[:, None].astype(np.float64))
+            white, means, unknown, apart = solved(basis.T @ matrix @ basis, basis.T @ sums)
+            return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown, basis, apart)
+        parts, labels = connected_components(matrix != 0.0, directed=False)
+        white, means, unknown, _ = solved(matrix, sums)
+        if unknown.shape[1] != parts:  # noise so large beside other is lost in rounding
+            labels = np.arange(len(labels), dtype=labels.dtype)
+        own = labels[:, None].astype(np.float64)
+        return ShiftedFit(means - means.mean(), white, own, own, 0.0)
 
 
-def solved(matrix: Reals, sums: Reals) -> tuple[Reals, Reals, Reals]:
+def _distances(points: Reals, rows: Integers) -> Reals:
+    """How far those of some rows are from all."""
+    squares = np.zeros((len(rows), len(points)))
+    for column in points.T:
+        squares += (column[rows, None] - column) ** 2
+    return np.sqrt(squares)
+
+
+def solved(matrix: Reals, sums: Reals) -> tuple[Reals, Reals, Reals, float]:
     """W with WᵀW the pseudo-inverse of a matrix, WᵀW times the sums, and the directions unknown.
+
+    The last is how far rounding may have turned these.
 
     Examples
     --------
-    >>> white, means, unknown = solved(np.diag([4.0, 0.0]), np.array([2.0, 0.0]))
-    >>> means.tolist(), np.abs(unknown).tolist()
-    ([0.5, 0.0], [[0.0], [1.0]])
+    >>> white, means, unknown, turned = solved(np.diag([4.0, 0.0]), np.array([2.0, 0.0]))
+    >>> means.tolist(), np.abs(unknown).tolist(), turned
+    ([0.5, 0.0], [[0.0], [1.0]], 1e-13)
     """
     values, vectors = np.linalg.eigh(matrix)
-    known = values > UNKNOWN * max(float(values[-1]), 1e-300)
+    largest = max(float(values[-1]), 1e-300)
+    known = values > UNKNOWN * largest
+    least = float(values[known].min(initial=largest))
     white = (vectors[:, known] / np.sqrt(values[known])).T
-    return white, white.T @ (white @ sums), vectors[:, ~known]
+    turned = min(BY_ROUNDING * largest / least, APART)
+    return white, white.T @ (white @ sums), vectors[:, ~known], turned
 
 
 def centred_basis(features: Reals) -> Reals:

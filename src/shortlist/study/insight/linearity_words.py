@@ -112,10 +112,12 @@ def passed_in_short(study: View) -> str:
         return "tested as the results came in"
     single, spread = verdict.detectable
     least, where = (spread, "") if math.isfinite(spread) else (single, " at one arm")
+    smaller = ""
     if least > max(_span_and_gap(study)[1], study.problem.epsilon):
-        way = "" if cannot_verify(study) else "; study.verify() goes on without assuming it"
-        return f"tested, but a misfit up to {least:.2g}{where} can make the list wrong{way}"
-    return f"tested: a misfit above {least:.2g}{where} would have been found"
+        smaller = "; a smaller one can make the list wrong"
+        if not cannot_verify(study):
+            smaller = "; if a smaller one matters, study.verify()"
+    return f"tested: a misfit above {least:.2g}{where} would have been found{smaller}"
 
 
 def _span_and_gap(study: View) -> tuple[float, float]:

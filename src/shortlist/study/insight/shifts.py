@@ -92,7 +92,7 @@ class Shifts:
         matrix = np.diag(table @ (1.0 / noise)) - (table / (noise * np.maximum(pulls, 1))) @ table.T
         sums = np.zeros(len(largest))
         np.add.at(sums, groups, off / noise[arms])
-        white, shifts, _ = solved(matrix, sums)
+        white, shifts, *_ = solved(matrix, sums)
         degrees = len(white)
         spare = len(values) - int((pulls > 0).sum()) - degrees
         if degrees == 0 or spare < FEWEST_SPARE:
@@ -170,7 +170,7 @@ def fit_within_blocks(study: View) -> Found:
     shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
     equations = BlockEquations.of(PlanResults.of(problem.arms, arms, values, blocks), noise)
     linear = ShiftedMeans(ReducedProblem(problem.reduced, problem.m, 1.0, 0.5, 0.0, noise))
-    white, means, _ = solved(equations.matrix, equations.sums)
+    white, means, *_ = solved(equations.matrix, equations.sums)
     fit = linear.fit(equations)
     spare = len(white) - len(fit.white)
     if shifts is None or spare <= 0:
