@@ -114,7 +114,12 @@ def say_state(
         return
     if done:
         say(done)
-    say(fold(here(study_words(study))))
+    words = study_words(study)
+    if study.audit.rejection is not None:
+        from shortlist.study.insight.linearity_words import remedy
+
+        words = f"{words} {remedy(study)}"
+    say(fold(here(words)))
 
 
 def trial_rows(trials: Sequence[Trial]) -> str:

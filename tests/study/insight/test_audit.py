@@ -579,12 +579,12 @@ def test_the_command_line_knows_the_audit(tmp_path):
         filled.append(f"{line}{curve[arm] + 0.2 * noise.normal():.4f}")
     (tmp_path / "plate.csv").write_text("\n".join(filled) + "\n")
     told = command("tell", "screen.toml", "plate.csv", folder=tmp_path)
-    assert "The study cannot stop: the results contradict means that are linear" in " ".join(
-        told.stdout.split()
-    )
+    said = " ".join(told.stdout.split())
+    assert "The study cannot stop: the results contradict means that are linear" in said
     assert told.stderr == ""
     refused = command("ask", "screen.toml", folder=tmp_path, code=4)
     advised = "continue screen.toml --guide --sigma estimate"
+    assert f"`shortlist {advised}`" in said
     assert f"`shortlist {advised}`" in refused.stderr
     status = " ".join(command("status", "screen.toml", folder=tmp_path).stdout.split())
     assert "Not certified." in status
