@@ -352,8 +352,8 @@ def test_after_a_retirement_no_arms_are_added_and_the_slack_stays(whatever: bool
 
 @pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
 @pytest.mark.parametrize("seed", [3, 4])
-def test_arms_may_be_added_while_the_last_set_is_named(seed: int) -> None:
-    """The first time the fall-back for them has nothing left of δ.
+def test_arms_may_be_added_when_one_set_can_still_be_named(seed: int) -> None:
+    """It is not named before they are there, and something of δ is left for them.
 
     The second time a pair has passed by an earlier naming and has no result since the last.
     """
@@ -370,7 +370,7 @@ def test_arms_may_be_added_while_the_last_set_is_named(seed: int) -> None:
         study.tell(trial, high + 0.3 * noise.standard_normal())
     assert added
     assert study.done
-    assert np.isinf(study.round.strategy._tables.level) == (seed == 3)
+    assert np.isfinite(study.round.strategy._tables.level)
     assert study.shortlist.names == ["c"]
 
 
