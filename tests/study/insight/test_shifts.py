@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from shortlist import Study
+from shortlist.errors import LinearityRejected
 from shortlist.study.insight.shifts import Shifts, together
 
 NAMES = [f"c{k}" for k in range(8)]
@@ -42,6 +45,31 @@ def test_a_plate_effect_is_found_and_sigma_is_not_blamed(one_by_one):
     assert found["shift"].badge == "plate or day effect"
     assert found["noise"].level == "note"
     assert "need not be larger" in found["noise"].meaning
+
+
+def test_neither_sigma_nor_the_features_are_blamed_where_the_study_cannot_stop():
+    features = np.random.default_rng(0).normal(size=(20, 3))
+    study = Study(features, m=3, sigma=0.3, seed=0)
+    noise = np.random.default_rng(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the last of them is what is tested
+        while study.audit.rejection is None:
+            shift = 2.0 * noise.standard_normal()
+            study.tell_many(
+                (t, features[t.arm, 0] + shift + 0.3 * noise.standard_normal())
+                for t in study.ask(16)
+            )
+    with pytest.raises(LinearityRejected, match=r"share a shift .* a plate or day effect"):
+        study.ask()
+    made = study.shortlist.guarantee
+    assert made.badge == "Not certified: plate or day effect"
+    assert made.short.endswith(
+        "No result is lost: study.continued(blocks='shift') goes on with all of them, and the shifts "
+        "cancel; its answer is called heuristic."
+    )
+    levels = {finding.name: finding.level for finding in study.health()}
+    assert (levels["shift"], levels["noise"], levels["fit"]) == ("warning", "note", "untested")
+    assert study.continued(blocks="shift").audit.rejection is None
 
 
 def test_both_are_named_where_the_noise_within_plates_is_too_large_as_well():

@@ -20,9 +20,9 @@ from shortlist.study.insight.feature_findings import examine_features, without_f
 from shortlist.study.insight.finding import Finding
 from shortlist.study.insight.linearity_words import (
     ENOUGH_REPLICATES,
+    cause_of_rejection,
     departure,
     is_linearity_tested,
-    is_sigma_too_small,
     not_held,
     passed,
     remedy,
@@ -304,7 +304,7 @@ def _curvature(study: View, results: Spread) -> Found:
     if found is None:
         words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
         return "untested", words, _when(study)
-    if degrees < ENOUGH_REPLICATES and is_sigma_too_small(study):
+    if degrees < ENOUGH_REPLICATES and cause_of_rejection(study) in ("shift", "sigma"):
         return (
             "untested",
             "A curvature cannot be told from noise that is larger than σ.",
@@ -362,7 +362,11 @@ def _when(study: View) -> str:
 
 
 def _fit_rejected(study: View) -> Found:
-    if is_sigma_too_small(study):
+    cause = cause_of_rejection(study)
+    if cause == "shift":
+        words = "A linear model does not explain the results, which share shifts."
+        return "untested", words, "Whether the means are linear cannot be judged with them."
+    if cause == "sigma":
         words = "A linear model with this σ does not explain the results, but no σ so small would."
         return "untested", words, "Whether the means are linear cannot be judged before σ is right."
     words = departure(study)

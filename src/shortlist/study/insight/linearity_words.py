@@ -13,7 +13,13 @@ from shortlist.printable import count
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
-from shortlist.study.insight.shifts import results_of, without_shifts
+from shortlist.study.insight.shifts import (
+    SHIFTS_CANCEL,
+    results_of,
+    shift_finding,
+    together,
+    without_shifts,
+)
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
@@ -30,9 +36,13 @@ def spread(study: View) -> Spread:
 
 def not_held(study: View) -> str:
     """That the guarantee does not hold, where linear means with this σ were rejected."""
-    assumed = f"means that are {study.bound.relation.shape} and noise of at most σ"
-    if is_sigma_too_small(study):
-        assumed = "noise of at most σ"
+    assumed = {
+        "sigma": "noise of at most σ",
+        "shift": "that there is no plate or day effect",
+    }.get(
+        cause_of_rejection(study),
+        f"means that are {study.bound.relation.shape} and noise of at most σ",
+    )
     return f"The guarantee assumes {assumed}: it does not hold."
 
 
@@ -132,8 +142,9 @@ def advice(study: View) -> str:
     return f"{departure(study)} {not_held(study)} {remedy(study)}"
 
 
-Cause = Literal["sigma", "linearity", "either"]
+Cause = Literal["shift", "sigma", "linearity", "either"]
 BADGES: dict[Cause, str] = {
+    "shift": "plate or day effect",
     "sigma": "σ too small",
     "linearity": "linearity rejected",
     "either": "linearity or σ rejected",
@@ -145,7 +156,7 @@ def rejected(study: View) -> tuple[str, str, str]:
 
     Returns a badge, sentences that say why, and what to do.
     """
-    badge = BADGES[_cause(study, spread(study))[0]]
+    badge = BADGES[cause_of_rejection(study)]
     return badge, f"{departure(study)} {not_held(study)}", remedy(study)
 
 
@@ -154,10 +165,14 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
 
     A linear model is tested with σ as it was given, and one that is too small is rejected however
     linear the means are. Results of the same arm tell the two apart: they say what the noise is
-    whatever the means.
+    whatever the means, unless results that came together share a shift.
     """
     from scipy.special import chdtrc
 
+    came = together(study)
+    if came is not None and came[1].is_found:
+        words = shift_finding(*came)[1]
+        return "shift", f"{words} Whether the means are linear cannot be judged with it."
     degrees, (level, words, *_) = (
         results.replicates,
         study.bound.noise.finding(results, study.problem.names),
@@ -201,6 +216,8 @@ def remedy(study: View) -> str:
 def _way_on(study: View, results: Spread) -> str:
     """The one way to continue that helps most, for the middle of a sentence."""
     cause, _ = _cause(study, results)
+    if cause == "shift":
+        return SHIFTS_CANCEL.replace("all results", "all of them")
     larger = study.problem.noise.larger(results)[0]
     if cause == "sigma":
         return f"study.continued({larger}) goes on with all of them."
@@ -244,7 +261,7 @@ def departure(study: View) -> str:
     rejection, shape = study.audit.rejection, study.bound.relation.shape
     assert rejection is not None
     cause, words = _cause(study, spread(study))
-    if cause == "sigma":  # then nothing can be said of the means
+    if cause in ("shift", "sigma"):  # then nothing can be said of the means
         return words
     return (
         f"the results contradict means that are {shape} in the features with noise of "
@@ -256,6 +273,6 @@ def departure(study: View) -> str:
     )
 
 
-def is_sigma_too_small(study: View) -> bool:
-    """Whether results of the same arm contradict σ, so that nothing that uses it can be tested."""
-    return _cause(study, spread(study))[0] == "sigma"
+def cause_of_rejection(study: View) -> Cause:
+    """What is wrong where a linear model with this σ does not explain the results."""
+    return _cause(study, spread(study))[0]

@@ -27,6 +27,10 @@ from shortlist.study.view import View
 
 MOST_GROUPS = 400  # that are compared, the largest ones: equations for their shifts are solved
 FEWEST_SPARE = 4  # degrees of freedom within groups from which there is a test
+SHIFTS_CANCEL = (
+    "study.continued(blocks='shift') goes on with all results, and the shifts cancel; its answer is "
+    "called heuristic."
+)
 ROUNDING = 1e-24  # of the mean square of the results: their variance where there is no noise
 
 
@@ -231,8 +235,4 @@ def shift_finding(how: str, shifts: Shifts) -> Found:
         "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
         f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
     )
-    way = (
-        "study.continued(blocks='shift') goes on with all results, and the shifts cancel; its answer "
-        "is called heuristic."
-    )
-    return "warning", words, meaning, "", way
+    return "warning", words, meaning, "", SHIFTS_CANCEL
