@@ -19,7 +19,6 @@ from reproduction.experiments import EXPERIMENTS
 from reproduction.figures import draw
 from reproduction.page import write_page
 from reproduction.runs import Runs
-from shortlist.simulation.results import with_text_labels
 
 
 def reproduce(
@@ -66,7 +65,9 @@ def write_rows(reproduced: Reproduced, out: Path) -> list[Path]:
     else:
         return []
     paths = [out / f"{reproduced.experiment.name}.{kind}" for kind in ("csv", "parquet")]
-    with_text_labels(frame).to_parquet(paths[1], index=False)
+    if "recommendation" in frame:  # labels are numbers or text: in a file a column has one type
+        frame["recommendation"] = [list(map(str, each)) for each in frame["recommendation"]]
+    frame.to_parquet(paths[1], index=False)
     for column in {"recommendation", "pulls"} & set(frame.columns):
         frame[column] = [";".join(map(str, values)) for values in frame[column]]
     frame.to_csv(paths[0], index=False)

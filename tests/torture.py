@@ -396,6 +396,7 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
     half = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     acknowledged: list[Pair] = []
     waited: list[float] = []
+    cut: list[str] = []
     opened: list[socket.socket] = []
     over = threading.Event()
     with serving(storage, handles) as (server, address):
@@ -412,9 +413,15 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
         def send(path: str, **given: Any) -> Any:
             begun = time.perf_counter()
             method = "POST" if given else "GET"
-            reply = httpx.request(
-                method, f"{address}/api/{path}", headers=BEARER, timeout=10, **given
-            )
+            while True:
+                try:
+                    reply = httpx.request(
+                        method, f"{address}/api/{path}", headers=BEARER, timeout=10, **given
+                    )
+                    break
+                except httpx.RemoteProtocolError:  # cut before it was read, as a stranger's
+                    cut.append(path)
+                    assert time.perf_counter() - begun < 10.0, "cut too often"
             waited.append(time.perf_counter() - begun)
             assert reply.status_code == 200, reply.text
             return reply.json()
@@ -441,6 +448,7 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
     return {
         "lines": len(opened),
         "requests": len(waited),
+        "cut and repeated": len(cut),
         "longest (ms)": round(1000 * max(waited)),
         "end (ms)": round(1000 * (time.monotonic() - begun)),
         "acknowledged": len(acknowledged),

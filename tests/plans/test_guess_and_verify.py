@@ -278,6 +278,16 @@ def test_shares_that_would_spend_more_than_delta_are_refused(shares: tuple[float
         GuessAndVerify(ReducedProblem(np.eye(3), 1, 1.0, 0.05, 0.0), shares)
 
 
+def test_where_nothing_is_left_of_delta_nothing_passes_or_is_bounded() -> None:
+    strategy = GuessAndVerify(ReducedProblem(np.eye(3), 1, SIGMA, 0.05, 0.0))
+    strategy._shares = ()
+    strategy._tables = strategy._with_last_resort(strategy._tables)
+    assert not played(strategy, np.array([0.0, 5.0, 1.0]), np.random.default_rng(0), 200)
+    assert strategy.certified(0.0).epsilon == math.inf
+    assert strategy.statistic == math.inf
+    assert np.isposinf(strategy.differences(1)[2][[0, 2]]).all()
+
+
 def test_the_guarantee_names_what_is_assumed() -> None:
     features = np.random.default_rng(0).standard_normal((9, 3))
     problem = Problem.of(features, 2, sigma=0.5)

@@ -96,8 +96,8 @@ def test_a_retired_arm_is_never_asked_for_again_and_the_claim_says_so(
     assert len(study.shortlist.names) == 2
     text = study.shortlist.guarantee.text
     assert f"{gone!r} (out of stock)" in text
-    assert "nan" not in text
-    assert "best of 7 that were not retired" in study.shortlist.guarantee.short
+    assert " nan" not in text
+    assert "of 7 that were not retired" in study.shortlist.guarantee.short
     assert study.bound.claim.statement.startswith("among the 7 arms that were not retired, ")
     row = study.table().loc[gone]
     assert np.isnan(row["mean"])
@@ -352,8 +352,8 @@ def test_after_a_retirement_no_arms_are_added_and_the_slack_stays(whatever: bool
 
 @pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
 @pytest.mark.parametrize("seed", [3, 4])
-def test_arms_may_be_added_while_the_last_set_is_named(seed: int) -> None:
-    """The first time the fall-back for them has nothing left of δ.
+def test_arms_may_be_added_when_one_set_can_still_be_named(seed: int) -> None:
+    """It is not named before they are there, and something of δ is left for them.
 
     The second time a pair has passed by an earlier naming and has no result since the last.
     """
@@ -370,7 +370,7 @@ def test_arms_may_be_added_while_the_last_set_is_named(seed: int) -> None:
         study.tell(trial, high + 0.3 * noise.standard_normal())
     assert added
     assert study.done
-    assert np.isinf(study.round.strategy._tables.level) == (seed == 3)
+    assert np.isfinite(study.round.strategy._tables.level)
     assert study.shortlist.names == ["c"]
 
 

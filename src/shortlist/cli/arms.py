@@ -29,7 +29,7 @@ retired had all results been different. Without it the results so far only guide
 and later ones prove the answer. It cannot be undone."""
 
 ADD_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist add screen.toml C21 C22                   # a study without features
+$ shortlist add screen.toml C21 C22                   # without features
 $ shortlist add screen.toml --features analogues.csv  # with the same columns
 
 Which arms are added may depend on the results: evidence on pairs with them counts

@@ -288,6 +288,8 @@ class GuessAndVerify(Strategy):
         # A strategy for fewer arms that completes its plan before this one goes on, and which of
         # its arms each is.
         self._waits: tuple[Self, Integers] | None = None
+        # Whether the last set is not to be named, as other arms wait: nothing would be left for them.
+        self._keeps_share = False
         self._grew = False  # whether arms were added: then what is proven is for one ε
 
     def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
@@ -322,6 +324,7 @@ class GuessAndVerify(Strategy):
         """Weigh the new results, and make the next plan."""
         if self._waits is not None:
             before, places = self._waits[0].copy(), self._waits[1]
+            before._keeps_share = True
             before.decide(results.placed(np.flatnonzero(places != NO_ARM)), seed)
             self._take_over(before, places, None, seed, proves=True)
             return
@@ -392,6 +395,7 @@ class GuessAndVerify(Strategy):
         first, then = self._waits
         within = results.placed(np.flatnonzero(then != NO_ARM))
         now = self.copy()
+        now._keeps_share = True
         now._take_over(*first._ended(within, seed, then), seed, proves=True)
         return now, places, PlanResults.none(len(now.plan))
 
@@ -453,8 +457,8 @@ class GuessAndVerify(Strategy):
         """With a fall-back that begins now, for arms that were added; later namings pay for it.
 
         The last one was for the arms before, and ends. The best m may be others whenever arms are
-        added, so that all pairs are counted. Where the plan that ended has named the last set,
-        nothing is left, and pairs pass by the named sets alone.
+        added, so that all pairs are counted. Something is left for that (see ``_keeps_share``) unless
+        results were corrected since; pairs then pass by the named sets alone.
         """
         named = len(tables.namings)
         left = sum(self._shares[named:])
@@ -539,7 +543,7 @@ class GuessAndVerify(Strategy):
     ) -> Tables:
         """The tables with sets named now, where that is worth while."""
         problem, times = self._problem, len(tables.namings)
-        if times == len(self._shares):
+        if times >= len(self._shares) - self._keeps_share:
             return tables
         from scipy.special import ndtr
 

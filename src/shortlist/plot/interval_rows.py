@@ -143,7 +143,7 @@ def answer(
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
     cut = _draw(panel, look, arms, OWN, labels, colours)
     title = f"The {study.problem.m} best of {study.problem.arms}"
-    title += f"{'' if study.done else ' so far'}, after {study.answered_at:,} evaluations"
+    title += f"{'' if study.done else ' so far'}, after {study.shortlist.evaluations:,} evaluations"
     words = f"Blue and ★: the shortlist. {study.coverage} "
     words += f"{left_out(len(arms), look.table)}{cut}"
     captions = [("mean, with its interval", words)]

@@ -172,7 +172,9 @@ class Results:
                 "writing Parquet needs pyarrow: pip install 'shortlist[parquet]', or use to_csv."
             ) from None
         with new_file(path, replace=True) as file:
-            with_text_labels(self.frame).to_parquet(file, index=False)
+            # Instances may have labels of several types, and in a file a column has one.
+            listed = self.frame["recommendation"].map(lambda each: list(map(str, each)))
+            self.frame.assign(recommendation=listed).to_parquet(file, index=False)
 
     def to_csv(self, path: str | PathLike[str]) -> None:
         """Write the runs as CSV; lists become words separated by semicolons."""
@@ -197,12 +199,3 @@ def clopper_pearson(errors: int, runs: int, confidence: float = 0.95) -> tuple[f
     low = 0.0 if errors == 0 else float(betaincinv(errors, runs - errors + 1, tail))
     high = 1.0 if errors == runs else float(betaincinv(errors + 1, runs - errors, 1.0 - tail))
     return low, high
-
-
-def with_text_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """The runs with the arms' labels as text: in a file a column has one type."""
-    if "recommendation" not in frame:
-        return frame
-    return frame.assign(
-        recommendation=frame["recommendation"].map(lambda each: list(map(str, each)))
-    )

@@ -589,6 +589,7 @@ def test_a_failure_keeps_the_traceback_and_is_raised(kind: str) -> None:
     assert s.evaluations == 0
 
 
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")  # where all are of one arm
 @pytest.mark.parametrize("kind", ["threads", pytest.param("fork", marks=FORKS)])
 def test_three_failures_may_be_gone_on_after(kind: str) -> None:
     s = study()
