@@ -44,8 +44,9 @@ def main() -> None:
         interval=INTERVAL,
     )
     instance = shortlist.instances.random(K=12, N=4, m=3, seed=5, sigma=0.3)
-    names = [mine, "Uniform", "m-LinGapE"]
-    results = shortlist.compare(names, instance, runs=20, epsilon=0.05, seed=0, progress=False)
+    results = shortlist.compare(
+        [mine, "Uniform", "m-LinGapE"], instance, runs=20, epsilon=0.05, seed=0, progress=False
+    )
     print(results.summary(lower_bound=False)[["mean", "std", "error_rate"]].round(2).to_string())
 
     study = shortlist.Study(instance.features, m=3, sigma=0.3, epsilon=0.05, algorithm=mine, seed=0)

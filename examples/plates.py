@@ -18,7 +18,7 @@ def main() -> None:
     """Ask for plate after plate, measure it in a simulated lab, and tell the results."""
     rng = np.random.default_rng(2)
     names = [f"compound {k}" for k in range(COMPOUNDS)]
-    activity = dict(zip(names, rng.normal(size=COMPOUNDS).tolist(), strict=True))
+    activity = rng.normal(size=COMPOUNDS)  # unknown in practice
 
     # sigma is the noise within a plate: that of two wells of one compound.
     study = shortlist.Study(arms=names, m=M, sigma=NOISE, epsilon=EPSILON, blocks="shift", seed=0)
@@ -28,15 +28,12 @@ def main() -> None:
         shift = 2.0 * rng.normal()  # reagents, temperature, reader: larger than most effects
         if plates == 1:
             study.fail(plate.pop(), "the well was empty")  # no value is made up for it
-        study.tell_many(
-            (well, activity[well.name] + shift + NOISE * rng.normal()) for well in plate
-        )
+        study.tell_many((well, activity[well.arm] + shift + NOISE * rng.normal()) for well in plate)
         plates += 1
     print(study.shortlist)
     print(f"{plates} plates of {WELLS} wells")
 
-    third = sorted(activity.values())[-M]
-    worst = min(activity[name] for name in study.shortlist.names)
+    worst, third = activity[study.shortlist.arms].min(), np.sort(activity)[-M]
     print("right" if worst >= third - EPSILON else "wrong")
 
 

@@ -13,7 +13,7 @@ from paths import ROOT
 SAID = {
     "ask_tell": "The 3 best of 12, with 95 % confidence",
     "prompts": "Scoring every prompt on every question takes 8,000 evaluations.",
-    "plates": "shifts are shared by all results of a block",
+    "plates": "results independent but for a shift that each block shares",
     "queues": "The 3 of smallest mean, of 12, up to a difference of 0.05, with 95 % confidence",
     "new_algorithm": "In doubt",
     "dataframe": "Forecast: about ",

@@ -492,6 +492,11 @@ class Shift(Blocks):
         return "shifts are shared by all results of a block"
 
     @property
+    def short(self) -> str:
+        """That nothing else is shared."""
+        return "results independent but for a shift that each block shares"
+
+    @property
     def explanation(self) -> str:
         """What a result is, and what must not depend on values."""
         return (
