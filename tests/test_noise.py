@@ -776,7 +776,7 @@ def screen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 @pytest.mark.parametrize(
     ("sigma", "words"),
     [
-        ('sigma = "bounded"\nreward_range = [0, 1]', "σ = 0.5, half the range from 0 to 1"),
+        ('sigma = "bounded"\nreward_range = [0, 1]', "results from 0 to 1; "),
         ('sigma = "estimate"', "σ to be estimated"),
         ('sigma = "estimate per arm"', "σ of each arm to be estimated"),
         ("sigma = [0.1, 0.2, 0.3]", "σ per arm from 0.1 to 0.3"),

@@ -112,3 +112,12 @@ def test_a_forecast_of_results_in_a_range_does_not_depend_on_the_unit(
     assert (one.low, one.median, one.high) == (other.low, other.median, other.high)
     with pytest.raises(InvalidSetting, match=r"standard deviation is 0\.5 at most"):
         shortlist.forecast(spread=2.0, reward_range=(0, 1), **given)
+
+
+def test_a_lower_bound_for_normal_noise_is_not_claimed_of_results_in_a_range() -> None:
+    study = shortlist.Study(arms=NAMES, m=1, epsilon=0.1, **POOL)
+    ahead = look_ahead(study, {"a": 0.9, "b": 0.85, "c": 0.2, "d": 0.1}, {})
+    assert ahead.lower_bound is None
+    assert "may take fewer" in str(ahead.why_no_bound)
+    assert ahead.forecast is not None
+    assert ahead.forecast.high <= ahead.forecast.whole == 240

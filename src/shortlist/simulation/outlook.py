@@ -143,6 +143,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
         return Outlook(*known, errors=_error_forecast(study, instance))
     samples, why_not = None, None
     try:
+        if problem.noise.takes_range:
+            raise InvalidSetting("it is for normal noise, and results in a range may take fewer.")
         if classical and not problem.is_classical:
             if problem.arms > MOST_ARMS:
                 raise InvalidSetting(f"it is not computed for more than {MOST_ARMS:,} arms here")

@@ -100,7 +100,8 @@ def test_scaling() -> None:
     assert f"S·L = {reach:.3g}" in found.meaning
     assert "S·L" not in of_features(large)["scaling"].meaning
     units = of_features(x * [1.0, 1.0, 1.0, 1e9])["scaling"]
-    assert units.level == "note"  # the size of a column costs no digits
+    assert units.level == "fine"  # the size of a column costs no digits
+    assert units.meaning == "Units do not matter here."
 
 
 def test_nearly_redundant_columns_are_refused() -> None:

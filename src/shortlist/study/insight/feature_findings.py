@@ -147,7 +147,12 @@ def _scaling(problem: Problem) -> Found:
         for one, other in pairs
     )
     if uneven <= ILL and (ratio <= UNEVEN or problem.S is None):  # the estimate is in no units
-        return "fine", words, "The columns are of comparable size.", file_words
+        alike = (
+            "The columns are of comparable size."
+            if ratio <= UNEVEN
+            else "Units do not matter here."
+        )
+        return "fine", words, alike, file_words
     reach = "" if problem.S is None else f" (S·L = {problem.S * problem.longest:.3g} here)"
     meaning = (
         "Ordinary least squares is not affected by the scale of the columns. Thresholds that use S "

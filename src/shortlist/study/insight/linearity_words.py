@@ -9,6 +9,7 @@ import numpy as np
 
 from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
+from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.printable import count
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
@@ -226,7 +227,8 @@ def _way_on(study: View, results: Spread) -> str:
             "study.continued(intercept=True) goes on with all of them, and lets the means have a "
             "level of their own, which these features cannot express."
         )
-    if cause == "either" and not cannot_verify(study):
+    guided = study.problem.arms <= MOST_ARMS and not study.problem.blocks.shifts
+    if cause == "either" and guided:
         return (
             "study.continued(trust='guide', sigma='estimate') goes on with all of them, with the "
             "features as a guide only and another σ."
