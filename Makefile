@@ -49,15 +49,21 @@ test: .venv/made
 quick: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-# The oldest Numba that is supported: records are read as Numba lays out its arrays (numerics/records.py).
+# The oldest versions that are supported. Records are read as Numba lays out its arrays
+# (numerics/records.py), and the commands are what Typer makes of them.
+LOWEST = $(shell $(PYTHON) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb')); \
+  print(*(each.replace('>=', '==') for each in p['project']['dependencies']))")
+
 .venv-oldest/installed: pyproject.toml
 	$(PYTHON) -m venv .venv-oldest
-	$(call install,.venv-oldest,--editable . 'numba==0.61.*' pytest hypothesis)
+	$(call install,.venv-oldest,--editable . $(LOWEST) pytest hypothesis)
 	touch $@
 
 oldest: .venv-oldest/installed
 	.venv-oldest/bin/python -m pytest -q tests/numerics/test_jit.py tests/numerics/test_order.py \
 	  tests/numerics/test_random.py tests/posterior/test_posterior.py $(ARGS)
+	.venv-oldest/bin/python -m pytest -q -W ignore::DeprecationWarning tests/test_features.py \
+	  tests/cli/test_app.py -k 'features or labels or every_command' $(ARGS)
 
 # Kills, server crashes, cut lines, wrong clocks and forks: minutes.
 torture: .venv/installed

@@ -139,7 +139,7 @@ def test_the_server_ends_while_the_storage_is_locked(place: Path) -> None:
         other.execute("BEGIN IMMEDIATE")
         waiting = threading.Thread(target=tell, args=(1, address))
         waiting.start()
-        time.sleep(0.3)
+        time.sleep(1.5)  # until the request is there and waits, also on a busy machine
         begun_at = time.monotonic()
     assert time.monotonic() - begun_at < 5
     waiting.join()
