@@ -34,15 +34,18 @@ def begin(features: Any = FEATURES, **given: Any) -> Study:
     return Study(features, **settings)
 
 
-def result(trial: Any, means: Any = LINE) -> float:
-    return float(means[trial.arm] + SIGMA * np.random.default_rng(trial.seed).standard_normal())
+def result(trial: Any, means: Any = LINE, sigma: float = SIGMA) -> float:
+    return float(means[trial.arm] + sigma * np.random.default_rng(trial.seed).standard_normal())
 
 
-def stop(study: Study, means: Any = LINE, most: int = 20_000) -> shortlist.Shortlist:
+def stop(
+    study: Study, means: Any = LINE, most: int = 20_000, sigma: float = SIGMA
+) -> shortlist.Shortlist:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.LinearityRejected)
         warnings.simplefilter("ignore", errors.GuaranteeInDoubt)
-        return study.run(lambda trial: result(trial, means), max_evaluations=most, progress=False)
+        measure = lambda trial: result(trial, means, sigma)  # noqa: E731
+        return study.run(measure, max_evaluations=most, progress=False)
 
 
 def is_right(study: Study, means: Any, epsilon: float = 0.1) -> bool:
@@ -104,13 +107,13 @@ def test_a_wrong_list_is_not_verified() -> None:
     def wrong(runs: int, seed: int) -> int:
         errors_found = 0
         for number in range(runs):
-            study = begin(DOSE, seed=1000 * seed + number, epsilon=0.2)
-            stop(study, BENT)
+            study = begin(DOSE, seed=1000 * seed + number, epsilon=0.2, sigma=0.25)
+            stop(study, BENT, sigma=0.25)
             if study.done:
                 wrong_first.append(not is_right(study, BENT, 0.2))
                 assert guarantee_of(study).badge != "Proven"
             study.verify()
-            stop(study, BENT)
+            stop(study, BENT, sigma=0.25)
             assert study.done
             assert guarantee_of(study).badge == "Proven"
             errors_found += not is_right(study, BENT, 0.2)
