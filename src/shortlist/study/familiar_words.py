@@ -29,6 +29,7 @@ SETTINGS = {  # of Study
     "tolerance": "write epsilon=…, the difference that you do not care about",
     "n_best": "write m=…, how many to find",
     "top_k": "write m=…, how many to find",
+    "top": "write m=…, how many to find",
     "k": "write m=…, how many to find",
     "candidates": "write features=… for a table, or arms=[…] for names alone",
     "names": "write arms=[…]",
