@@ -89,7 +89,7 @@ def test_eight_processes_on_one_study_killed_at_random(
     new_storage: NewStorage, tmp_path: Path
 ) -> None:
     storage, noted = new_storage(), tmp_path / "noted"
-    run_and_kill(storage, noted, kills=100, workers=8, longest=0.02)
+    run_and_kill(storage, noted, kills=50, workers=8, longest=0.02)
     study = shortlist.Study.load(storage)
     assert study.done
     assert set(study.shortlist) == TRUTH

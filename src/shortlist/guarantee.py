@@ -530,9 +530,9 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Open trials",
             course.open_at_changes,
-        ): "Open when a verification began, when arms were added or retired because of results, or "
-        f"when ε was made larger, and told later: {course.open_at_changes:,}. Their results had no "
-        "part in that.",
+        ): "Results that were open, or waited for earlier ones, when a verification began, when arms "
+        "were added or retired because of results, or when ε was made larger: "
+        f"{course.open_at_changes:,}. They had no part in that.",
         ("Retired", course.retired): f"Retired, and no part of what is claimed: {course.retired}. "
         "It is assumed that each would have been retired, and no other, whatever the results.",
         ("Retired because of results", course.retired_anew): "Retired, and no part of what is "

@@ -8,7 +8,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 INVITED = "shortlist.invited"  # in the scope of a request that has shown the token
 SECONDS = 10.0  # for a connection to show the token
-STRANGERS = 128  # connections that have not
+STRANGERS = 64  # connections that have not
 
 
 class Connection(H11Protocol):

@@ -7,7 +7,7 @@ import json
 import numbers
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -236,22 +236,21 @@ class Ledger:
         return [trial for trial in found if trial.worker == who]
 
     def open_at_changes(self) -> list[Trial]:
-        """The trials that were told after a change from which on evidence counts, and open at it.
+        """The trials that were open at a change from which on evidence counts, or waited, and count.
 
         That is where a verification began, where arms were added, where one was retired because of
-        results, and with common blocks where ε was made larger.
+        results, and where ε was made larger: who decides that may have seen what was told and waits.
         """
-        kinds = {"verifying"}
-        if self.blocks.exist and not self.blocks.shifts:
-            kinds.add("widened")
         changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
         arms = [each.change for each in changed if _is_anew(each)]
-        began = [each.change for each in self.events if each.kind in kinds]
+        began = [each.change for each in self.events if each.kind in ("verifying", "widened")]
         ends = sorted(arms + began)
         return [
             trial
-            for trial in (self.taken if ends else [])
-            if bisect_left(ends, trial.closed or 0) > bisect_left(ends, trial.opened)
+            for at, trial in _processed(self.trials if ends else [])
+            if trial.state == "told"
+            and at < NEVER
+            and bisect_left(ends, at) > bisect_left(ends, trial.opened)
         ]
 
     @property
@@ -628,15 +627,8 @@ class Ledger:
         the last, since new arrays take longer than all else here.
         """
         due: list[tuple[int, Trial | Marker]] = []
-        turn = 0  # the change by which all in turn so far were closed
-        for trial in self.unsettled.values():  # by number: they are entered in that order
-            closed = NEVER if trial.closed is None else trial.closed
-            if trial.in_turn:
-                turn = max(turn, closed)
-                # What failed or was cancelled makes way at once.
-                closed = turn if trial.state == "told" else closed
-            if closed < NEVER:
-                due.append((closed, trial))
+        # They are entered by number.
+        due += [each for each in _processed(self.unsettled.values()) if each[0] < NEVER]
         due += self._stepping
         if len(due) > 1:
             due.sort(key=itemgetter(0))
@@ -784,6 +776,18 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "
         "nothing was changed."
     )
+
+
+def _processed(trials: Iterable[Trial]) -> Iterator[tuple[int, Trial]]:
+    """By which change each of some trials, by number, is processed; ``NEVER`` if it is not yet."""
+    turn = 0  # the change by which all in turn so far were closed
+    for trial in trials:
+        closed = NEVER if trial.closed is None else trial.closed
+        if trial.in_turn:
+            turn = max(turn, closed)
+            # What failed or was cancelled makes way at once.
+            closed = turn if trial.state == "told" else closed
+        yield closed, trial
 
 
 def _asked(trial: Trial) -> int:

@@ -998,8 +998,6 @@ class Study(View):
         >>> _ = study.retire("oak", reason="out of stock", whatever_the_results=True)
         >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
         ['elm']
-        >>> study.shortlist.guarantee.claim.statement[:41]
-        'among the 3 arms that were not retired, n'
         """
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(
@@ -1024,10 +1022,9 @@ class Study(View):
         """Add arms to a study that runs; which ones may depend on the results.
 
         They come after the arms that it has; adding the same ones again changes nothing. Evidence
-        on pairs with them counts from now on, and the δ of the study stays as it is. The price is a
-        tenth of what is left of δ for later guesses (``docs/proofs.md``). Guess-and-verify can do
-        that, which ``"auto"`` mostly takes; with other algorithms arms can be added before the first
-        trial.
+        on pairs with them counts from now on, and δ stays as it is. The price is a tenth of what is
+        left of it for later guesses. Guess-and-verify can do that, which ``"auto"`` mostly takes;
+        with other algorithms arms can be added before the first trial.
 
         Parameters
         ----------
@@ -1039,10 +1036,8 @@ class Study(View):
         Examples
         --------
         >>> study = Study(arms=["ash", "box", "elm", "fig", "fir", "oak"], m=1, sigma=0.1, seed=0)
-        >>> means = [0.1, 0.0, 0.5, 0.2, 0.1, 0.3, 0.9]
-        >>> study.run(lambda trial: means[trial.arm], progress=False).names
-        ['elm']
         >>> study.add(arms=["yew"])
+        >>> means = [0.1, 0.0, 0.5, 0.2, 0.1, 0.3, 0.9]
         >>> study.run(lambda trial: means[trial.arm], progress=False).names
         ['yew']
         """

@@ -538,9 +538,9 @@ def test_an_outlier_is_named_though_the_one_other_pair_differs_by_chance() -> No
 @pytest.mark.parametrize(
     ("arms", "ways"),
     [
-        (4_001, ["study.continued(features=None, sigma='estimate')"]),
-        (30_000, ["study.continued(features=None, sigma='estimate')"]),
-        (30_001, ["new_study.carry_over(study)"]),  # others would need a table of arms × arms
+        (4_001, ["study.continued(trust='guide', sigma='estimate')"]),
+        (30_001, ["study.continued(trust='guide', sigma='estimate')"]),
+        (200_001, ["new_study.carry_over(study)"]),  # others would need a table of arms × arms
     ],
 )
 def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: list[str]) -> None:
@@ -548,7 +548,7 @@ def test_no_way_on_is_advised_that_so_many_arms_are_refused(arms: int, ways: lis
     said = remedy(study)
     assert re.findall(r"\w*study\.\w+\(.*?\)", said) == ways
     changes = [{"features": None}, {"algorithm": shortlist.MisLid(misspecification=0.1)}]
-    for change in changes if arms == 30_001 else []:
+    for change in changes if arms == 200_001 else []:
         with pytest.raises((InvalidFeatures, InvalidSetting)):
             study.continued(**change)
 

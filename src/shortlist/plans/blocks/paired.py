@@ -349,7 +349,7 @@ class CommonBlocks(CellStrategy):
         self.inside = self._guessed(np.where(self.out, -np.inf, means))
         margins, answered = self._margins(self.inside), self._margins(self.inside, self._wanted)
         stops = bool(answered.min(initial=np.inf) >= 0.0)
-        if not stops:
+        if margins.min(initial=np.inf) < 0.0:  # at the old slack: a wider one may know what comes
             rng = np.random.default_rng([seed, int(seen.pulls.sum())])
             self._name(margins, residuals, rng)
             margins = self._margins(self.inside)

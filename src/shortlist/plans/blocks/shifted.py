@@ -38,14 +38,15 @@ from shortlist.plans.phased import QUARTER, SHORTEST
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
-UNKNOWN = 1e-10  # of the largest eigenvalue: directions below it are taken for unknown
+# Of the largest eigenvalue: directions below it are taken for unknown; and where some are, those below
+# the second too, since rounding turns them towards each other.
+UNKNOWN, UNKNOWN_TOO = 1e-10, 1e-4
 # With features, of the first plan and of later ones: for arms evaluated least often, to see whether
 # their means are linear.
 FIRST_PROBES, PROBES = 20, 0.1
 # Two arms that differ by more than this share of their difference along a direction that is unknown are
-# not compared: by what rounding makes of it, over the least eigenvalue that is known, and by the second
-# at most.
-BY_ROUNDING, APART = 1e-13, 1e-6
+# not compared: by what rounding makes of it, over the least eigenvalue that is known.
+BY_ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,9 +235,11 @@ def solved(matrix: Reals, sums: Reals) -> tuple[Reals, Reals, Reals, float]:
     values, vectors = np.linalg.eigh(matrix)
     largest = max(float(values[-1]), 1e-300)
     known = values > UNKNOWN * largest
+    if not known.all():
+        known = values > UNKNOWN_TOO * largest
     least = float(values[known].min(initial=largest))
     white = (vectors[:, known] / np.sqrt(values[known])).T
-    turned = min(BY_ROUNDING * largest / least, APART)
+    turned = BY_ROUNDING * largest / least
     return white, white.T @ (white @ sums), vectors[:, ~known], turned
 
 
