@@ -267,7 +267,9 @@ def test_open_trials_may_be_told_later() -> None:
     stop(study)
     assert study.done
     assert is_right(study, LINE)
-    assert "and told later: 5." in study.shortlist.guarantee.text
+    assert (
+        "or when ε was made larger: 5. They had no part in that." in study.shortlist.guarantee.text
+    )
 
 
 def test_a_correction_takes_all_results_in_again() -> None:

@@ -7,7 +7,7 @@ import json
 import numbers
 import struct
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -248,9 +248,7 @@ class Ledger:
         return [
             trial
             for at, trial in _processed(self.trials if ends else [])
-            if trial.state == "told"
-            and at < NEVER
-            and bisect_left(ends, at) > bisect_left(ends, trial.opened)
+            if trial.state == "told" and bisect_left(ends, at) > bisect_left(ends, trial.opened)
         ]
 
     @property
@@ -346,7 +344,8 @@ class Ledger:
         self.trials[number] = trial
         if number in self.unsettled:
             self.unsettled[number] = trial
-        self._note_cell(trial)
+        if self.blocks.once:
+            self._note_cell(trial)
         self._note_request(trial)
         for key in trial.keys:
             if self.keyed[key].number == number:
@@ -354,8 +353,6 @@ class Ledger:
 
     def _note_cell(self, trial: Trial) -> None:
         """Keep which trial a cell has, where it has one result."""
-        if not self.blocks.once:
-            return
         if trial.state in ("pending", "told"):
             self.cells[trial.cell] = trial
         elif trial.cell in self.cells and self.cells[trial.cell].number == trial.number:
@@ -505,7 +502,8 @@ class Ledger:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
         self.next_block = max(self.next_block, trial.block_index + 1)
-        self._note_cell(trial)
+        if self.blocks.once:
+            self._note_cell(trial)
         self._note_request(trial)
         for key in trial.keys:  # what was told here with a key of a copy stays known by it
             self.keyed.setdefault(key, trial)
@@ -626,10 +624,10 @@ class Ledger:
         other when it is told. The steps are good until the next time: a single one is written over
         the last, since new arrays take longer than all else here.
         """
-        due: list[tuple[int, Trial | Marker]] = []
-        # They are entered by number.
-        due += [each for each in _processed(self.unsettled.values()) if each[0] < NEVER]
-        due += self._stepping
+        due: list[tuple[int, Trial | Marker]] = [
+            *_processed(self.unsettled.values()),  # they are entered by number
+            *self._stepping,
+        ]
         if len(due) > 1:
             due.sort(key=itemgetter(0))
         steps = self._one_step if len(due) == 1 else Steps.empty(len(due))
@@ -778,8 +776,9 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     )
 
 
-def _processed(trials: Iterable[Trial]) -> Iterator[tuple[int, Trial]]:
-    """By which change each of some trials, by number, is processed; ``NEVER`` if it is not yet."""
+def _processed(trials: Iterable[Trial]) -> list[tuple[int, Trial]]:
+    """By which change each of some trials, by number, is processed; without those that wait."""
+    due = []
     turn = 0  # the change by which all in turn so far were closed
     for trial in trials:
         closed = NEVER if trial.closed is None else trial.closed
@@ -787,7 +786,9 @@ def _processed(trials: Iterable[Trial]) -> Iterator[tuple[int, Trial]]:
             turn = max(turn, closed)
             # What failed or was cancelled makes way at once.
             closed = turn if trial.state == "told" else closed
-        yield closed, trial
+        if closed < NEVER:
+            due.append((closed, trial))
+    return due
 
 
 def _asked(trial: Trial) -> int:
