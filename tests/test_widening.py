@@ -263,3 +263,14 @@ def test_the_server(tmp_path: Path) -> None:
         answered = client.page("widen", data={"epsilon": f"{wider:g}"})
         assert "The study has stopped" in answered.text
         assert client.api("widen", {"epsilon": wider}).json()["done"]
+
+
+def test_results_that_wait_for_an_earlier_one_are_a_condition() -> None:
+    study = shortlist.Study(arms=list("abcdef"), m=2, sigma=0.5, seed=0)
+    first, *others = study._log.ask(12, in_turn=True, run=None) or []
+    study.tell_many([(trial, 0.1 * trial.arm) for trial in others])
+    assert len(study.waiting) == 11  # known to whoever chooses the slack
+    study.widen(epsilon=0.05)
+    study.tell(first, 0.0)
+    assert study.waiting == []
+    assert len(study.open_at_changes) == 12
