@@ -177,7 +177,7 @@ def _warn_of_identifier(table: pd.DataFrame) -> None:
             warn_caller(
                 UserWarning(
                     f"column {column!r} seems to name the arms, but it is used as a feature. If it "
-                    f"names them: Study(table.set_index({column!r}), …). If not, call it otherwise."
+                    f"names them: Study(table.set_index({column!r}), …). If it is one, rename it."
                 )
             )
             return
