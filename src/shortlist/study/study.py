@@ -171,7 +171,8 @@ class Study(View):
     ['a']
     """
 
-    _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
+    # The number of changes that the answer is as of, whether it is final, and the answer.
+    _answer: tuple[tuple[int, bool], Shortlist] | None
 
     def __init__(
         self,
@@ -507,12 +508,10 @@ class Study(View):
     @property
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
-        if not self.done:
-            return self._shortlist(final=False)
-        changes = self._log.ledger.changes
-        if self._final is None or self._final[0] != changes:
-            self._final = changes, self._shortlist(final=True)
-        return self._final[1]
+        as_of = self._log.ledger.changes, self.done
+        if self._answer is None or self._answer[0] != as_of:
+            self._answer = as_of, self._shortlist(final=self.done)
+        return self._answer[1]
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
@@ -520,7 +519,7 @@ class Study(View):
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
-        self._final, self._answered_at = None, 0
+        self._answer, self._answered_at = None, 0
 
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.model.table()
