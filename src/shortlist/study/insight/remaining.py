@@ -192,10 +192,10 @@ def _remaining(study: View) -> Projection:
     if (early := _too_early(study)) is not None:
         return early
     generator = np.random.default_rng([study.seed, SALT])
-    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
     if drawn is not None:
         return _by_draws(study, drawn)
-    totals = _by_widths(study.bound.engine, study.model.posterior.copy(), study.round)
+    totals = _by_widths(study.procedure.engine, study.model.posterior.copy(), study.round)
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
     return _with_tie(study, _projection(more, "if the arms keep their shares of the pulls"))
@@ -203,7 +203,7 @@ def _remaining(study: View) -> Projection:
 
 def _too_early(study: View) -> Projection | None:
     """What can be said before the means of all arms are estimated; None afterwards."""
-    engine, posterior = study.bound.engine, study.model.posterior
+    engine, posterior = study.procedure.engine, study.model.posterior
     opening, pulled = engine.initial_pulls(posterior)
     initial = int(np.maximum(np.bincount(opening, minlength=len(pulled)) - pulled, 0).sum())
     if initial and not study.model.initialized:
@@ -240,7 +240,7 @@ def _by_draws(study: View, left: Reals) -> Projection:
     """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    guide = study.bound.relation.guide
+    guide = study.procedure.relation.guide
     found = _projection(
         quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
     )
@@ -288,7 +288,7 @@ def _abridged(name: str) -> str:
 
 def _with_audit(study: View, more: float) -> float:
     """The evaluations to the stop, plus those of the audit."""
-    if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
+    if not study.audit.wanted or not is_audited(study.procedure) or math.isinf(more):
         return more
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
 

@@ -345,7 +345,7 @@ class Run:
     def _outside(self, value: float | None) -> InvalidInput | None:
         """Why a result cannot be used, by the algorithm or by what is known about the noise."""
         try:
-            self._log.bound.noise.check_result(value or 0.0)
+            self._log.procedure.noise.check_result(value or 0.0)
         except InvalidInput as error:
             return error
         return None
