@@ -19,6 +19,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from shortlist.errors import InvalidSetting
+from shortlist.noise.bounded import Bounded
 from shortlist.problem import drawn_seed
 from shortlist.study.study import Study
 
@@ -133,8 +134,7 @@ class ShortlistSearchCV(GridSearchCV):  # type: ignore[misc]
         study = Study(
             arms=[f"{k}: {each}" for k, each in enumerate(candidates)],
             m=self.m,
-            sigma="bounded",
-            reward_range=(low, high),
+            sigma=Bounded.stated("bounded", (low, high), ()),
             delta=self.delta,
             epsilon=self.epsilon,
             blocks=len(splits),
