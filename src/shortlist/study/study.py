@@ -38,7 +38,7 @@ from shortlist.features import features_and_names
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.storage.base import Storage
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
@@ -227,7 +227,8 @@ class Study(View):
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         procedure = find_algorithm(chosen).bind(problem, wide)
-        if doubt := procedure.engine.setup.aim.doubtful_delta(problem.delta):
+        # The setup first: a strategy refuses there what it cannot plan for.
+        if procedure.engine.setup.aim.certifies and (doubt := suspicious_delta(problem.delta)):
             raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
@@ -263,7 +264,7 @@ class Study(View):
             elif procedure.problem is not problem:
                 procedure = find_algorithm(chosen).bind(problem, wide)
         self._begin(procedure, definition, kept)
-        if self.procedure.relation.uses_features:
+        if procedure.relation.uses_features:
             warn_of_features(problem)
 
     @classmethod
