@@ -46,7 +46,8 @@ all results of a day, may be shifted: blocks = "shift"; each ask is a plate.
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, intercept = false (mean 0 where all features are 0), costs =
-"costs.csv" (name, and cost of an evaluation), algorithm, threshold,
+"costs.csv" (name, and cost of an evaluation), controls = ["DMSO"] (with
+blocks = "shift": on every plate, and never listed), algorithm, threshold,
 misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
@@ -165,6 +166,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "direction": problem.direction,
         "intercept": problem.intercept,
         "blocks": problem.blocks.announcement if problem.blocks.exist else None,
+        "controls": problem.controls.by_name(problem.names),
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.bound.name,
@@ -194,6 +196,8 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     yield "noise", bound.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
+    if problem.controls.exist:
+        yield "controls", f"{problem.controls.words(problem.names)}; they are never listed"
     if bound.cost_words:
         yield "costs", bound.cost_words
     yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"

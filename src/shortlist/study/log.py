@@ -367,7 +367,13 @@ class Log:
         count = int(min(count, self._bound.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
-        for _ in range(count):
+        controls = self._bound.problem.controls.places(count, ledger.next_block, model.seed)
+        for place in range(count):
+            if (control := controls.get(place, NO_ARM)) != NO_ARM and control not in aside:
+                yield Cell(control), Cause("control")
+                if ahead is not None:
+                    ahead.suppose(Cell(control))
+                continue
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
                 if (
@@ -627,10 +633,11 @@ class Log:
     def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
         """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
         bound, model = self.bound, self.model
-        name, m, left = self._ledger.names[arm], bound.problem.m, len(bound.arms_left) - 1
+        name, m = self._ledger.names[arm], bound.problem.m
+        left = int(bound.problem.listable[np.setdiff1d(bound.arms_left, arm)].sum())
         if left <= m:
             raise InvalidInput(
-                f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
+                f"without {name!r} only {left:,} arms would be left to list, and m = {m}: they would be the "
                 "answer whatever their means, and there would be nothing to find out. Nothing was "
                 "changed."
             )

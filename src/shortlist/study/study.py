@@ -153,6 +153,9 @@ class Study(View):
         request is a block (a plate, a day), whose results share an unknown shift. ``trial.block`` says
         which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block,
         but for shifted ones. See ``docs/blocks.md`` and ``docs/plates.md``.
+    controls : list of arms, or a number of wells for each by name, optional
+        With ``blocks="shift"``: arms that every request has, once each or so many times, and that are
+        never listed. The answer is about the other arms. See ``docs/plates.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -198,6 +201,7 @@ class Study(View):
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
         costs: Any = None,
+        controls: Any = None,
         **others: Never,
     ) -> None:
         if others:
@@ -222,6 +226,7 @@ class Study(View):
             intercept=intercept,
             blocks=blocks,
             costs=costs,
+            controls=controls,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -323,7 +328,7 @@ class Study(View):
     def __repr__(self) -> str:
         problem, state = self.problem, "stopped" if self.done else "not stopped"
         return (
-            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"<Study {self.name!r}: the {problem.m} best of {problem.eligible} arms, "
             f"{self.evaluations} evaluations, {state}>"
         )
 
@@ -355,8 +360,8 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms but for retired ones, and the same blocks, costs, m,
-        σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
+        This study stays as it is. The same arms but for retired ones, and the same blocks, costs,
+        controls, m, σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
         budget are chosen anew, as for a new study.
 
         Parameters
@@ -398,6 +403,7 @@ class Study(View):
             "direction": problem.direction,
             "blocks": problem.blocks,
             "costs": problem.costs,
+            "controls": problem.controls,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -525,6 +531,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.model.table()
         listed = best_first(table[table["in_shortlist"]], self.problem)
+        listed = listed.drop(columns="control", errors="ignore")
         error = None if self.aim.certifies else estimated_error(self)
         return Shortlist(
             names=listed["name"].tolist(),
@@ -620,6 +627,7 @@ class Study(View):
         """
         count = 1 if n is None else whole_number("n", n, 1)
         self.problem.blocks.check_request(count)
+        self.problem.controls.check_request(count)
         trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
