@@ -199,7 +199,7 @@ def test_arms_retired_before_the_first_plate() -> None:
     study.retire("c0", reason="none left", whatever_the_results=True)
     assert Counter(trial.name for trial in study.ask(9))["best known"] == 1
     assert "among the 7 arms that were not retired and are not controls" in study.claim.text
-    with pytest.raises(errors.InvalidInput, match="only 6 arms would be left to list"):
+    with pytest.raises(errors.InvalidInput, match="only 6 arms would be left"):
         begin(m=6, controls=["DMSO", "best known", "c0"]).retire(
             "c1", reason="none left", whatever_the_results=True
         )

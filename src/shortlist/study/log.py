@@ -637,7 +637,7 @@ class Log:
         left = int(bound.problem.listable[np.setdiff1d(bound.arms_left, arm)].sum())
         if left <= m:
             raise InvalidInput(
-                f"without {name!r} only {left:,} arms would be left to list, and m = {m}: they would be the "
+                f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
                 "answer whatever their means, and there would be nothing to find out. Nothing was "
                 "changed."
             )
