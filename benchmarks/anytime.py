@@ -102,10 +102,10 @@ def followed(
 ) -> Iterator[tuple[np.ndarray, Certified]]:
     """The m arms and what is certain of them, after each decision of one study."""
     problem = Problem.of(case.features, case.m, delta=delta, epsilon=case.epsilon, **case.told)
-    bound = find_algorithm(ALGORITHMS[name] or name).bind(problem)
+    procedure = find_algorithm(ALGORITHMS[name] or name).bind(problem)
     rng = np.random.default_rng([seed, 7])
-    model, stops = Model(bound, seed), list[int]()
-    arms = bound.engine.setup.initial.tolist()
+    model, stops = Model(procedure, seed), list[int]()
+    arms = procedure.engine.setup.initial.tolist()
     while model.posterior.observed < most and not stops:
         steps = Steps.supposing(arms)
         steps = steps.part(0, len(arms))
@@ -122,11 +122,11 @@ def followed(
         if changed and model.looks:
             yield (
                 model.round.inside,
-                model.bound.engine.certified(model.posterior, model.round, model.decision),
+                model.procedure.engine.certified(model.posterior, model.round, model.decision),
             )
         queued = model.decision.queued
         arms = [model.decision.arm, *([] if queued is None else [queued])]
-        if bound.engine.setup.pace.makes_plans:
+        if procedure.engine.setup.pace.makes_plans:
             arms = np.repeat(np.arange(problem.arms), model.round.missing).tolist()
 
 

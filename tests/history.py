@@ -43,10 +43,10 @@ def check_replay(study: shortlist.Study) -> None:
     """Do in memory, in order, what was done to a stored study: it must ask for the same."""
     log = study._log
     memory = object.__new__(shortlist.Study)
-    bound = find_algorithm(log._definition.recalled(None, study.name)[0]).bind(
+    procedure = find_algorithm(log._definition.recalled(None, study.name)[0]).bind(
         study.problem, log._definition.choices["threshold"]
     )
-    memory._begin(bound, log._definition, MemoryStorage(begun(log._definition)))
+    memory._begin(procedure, log._definition, MemoryStorage(begun(log._definition)))
     asked = {t.opened: t for t in study.trials if t.cause.origin != "unasked"}
     given = {t.opened: t for t in study.trials if t.cause.origin == "unasked"}
     closed = {t.closed: t for t in study.trials if t.closed is not None}

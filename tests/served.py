@@ -50,12 +50,12 @@ def client_of(place: Path | str) -> Iterator[Client]:
 
 
 @contextmanager
-def server_of(place: Path | str, token: str = TOKEN, port: int = 0) -> Iterator[str]:
+def server_of(
+    place: Path | str, token: str = TOKEN, port: int = 0, listener: socket.socket | None = None
+) -> Iterator[str]:
     """The address of a real server, in a thread."""
     app = application(lambda: shortlist.Study.load(place), token=token, names=NAMES)
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("127.0.0.1", port))
+    listener = listener or socket.create_server(("127.0.0.1", port))
     running = server(app)
     thread = threading.Thread(target=running.run, kwargs={"sockets": [listener]})
     thread.start()

@@ -103,9 +103,9 @@ def test_the_cost_falls_where_it_is_stated(given: dict[str, Any]) -> None:
 def test_an_algorithm_without_costs_ignores_them_and_says_so() -> None:
     study, plain = finish(begin(algorithm="LUCB")), finish(begin(None, algorithm="LUCB"))
     assert [trial.arm for trial in study.taken] == [trial.arm for trial in plain.taken]
-    assert "LUCB does not use them" in study.bound.cost_words
+    assert "LUCB does not use them" in study.procedure.cost_words
     assert "LUCB does not use them" in shortlist.report.html(study)
-    assert plain.bound.cost_words == ""
+    assert plain.procedure.cost_words == ""
     assert study.cost == Costs(tuple(PAID)).total(study.posterior.pulls)
 
 

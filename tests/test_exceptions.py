@@ -146,7 +146,7 @@ class Replayed:
 
     @classmethod
     def of(cls, study: Study) -> Replayed:
-        model = Model(study._log._bound, study.seed)
+        model = Model(study._log._procedure, study.seed)
         stops: list[int] = []
         for steps in (Steps.supposing([]), study.all_steps()):
             model.take(steps, lambda: stops.append(model.posterior.observed))
@@ -168,7 +168,7 @@ def check_is_its_log(study: Study, log: Replayed) -> None:
     )
     if model.decision is not None:
         assert np.array_equal(model.round.inside, study.round.inside)
-        threshold = model.bound.engine.threshold
+        threshold = model.procedure.engine.threshold
         assert threshold(study.posterior, study.round) == threshold(model.posterior, model.round)
     assert audited(study) == log.audit
     assert study.done == log.done

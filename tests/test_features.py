@@ -226,7 +226,7 @@ def test_means_with_a_level_are_certified() -> None:
     study = shortlist.Study(frame, m=3, sigma=0.02, epsilon=0.01, seed=0)
     study.run(lambda trial: truth.iloc[trial.arm] + 0.02 * rng.normal(), progress=False)
     assert study.shortlist.guarantee.status == "proven"
-    assert study.bound.relation.features_used == "3, and an intercept (rank 4)"
+    assert study.procedure.relation.features_used == "3, and an intercept (rank 4)"
 
 
 def test_labels_stay_as_they_were_given(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def test_for_one_arm_m_lingape_is_lingape(
             algorithm=algorithm + suffix,
             audit=False,
         )
-        most = len(study.bound.engine.setup.initial) + 50
+        most = len(study.procedure.engine.setup.initial) + 50
         while not study.done and study.evaluations < most:
             trial = study.ask()
             study.tell(trial, float(rewards[trial.number, trial.arm]))
@@ -464,7 +464,7 @@ def test_a_generous_bound_on_theta_keeps_the_guarantee(S: float) -> None:
         max_evaluations=60,
         progress=False,
     )
-    engine, posterior = study.bound.engine, study.posterior
+    engine, posterior = study.procedure.engine, study.posterior
     exact = exact_norms(features, posterior.pulls, engine.setup.regularization)
     assert study.shortlist.guarantee.text.count("Proven") == 1
     np.testing.assert_allclose(posterior.variances, exact, rtol=1e-6)

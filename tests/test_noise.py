@@ -206,10 +206,10 @@ def test_classical_widths_are_those_of_each_arm() -> None:
     study = shortlist.Study(arms=NAMES, m=2, sigma=dict(zip(NAMES, EACH, strict=True)), seed=0,
                             algorithm="LUCB")  # fmt: skip
     go_on(study, 40, lambda trial: value(trial, EACH))
-    table, C = study.table(), study.bound.engine.threshold(study.posterior)
+    table, C = study.table(), study.procedure.engine.threshold(study.posterior)
     widths = (table["upper"] - table["lower"]) / 2.0
     np.testing.assert_allclose(widths, C * np.array(EACH) / np.sqrt(table["pulls"]), rtol=1e-9)
-    assert study.bound.proven
+    assert study.procedure.proven
     assert "the noise of every arm is sub-Gaussian with its σ" in study.shortlist.guarantee.text
 
 
@@ -287,11 +287,11 @@ def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
 def test_half_the_range_is_sigma() -> None:
     study = begin(sigma="bounded", reward_range=(-1, 3))
     assert study.problem.sigma == 2.0
-    words = study.bound.claim.text
+    words = study.procedure.claim.text
     assert "σ = 2, half the range from -1 to 3" in words
     assert words.endswith("provided all results lie in that range and the means are linear in the "
                           "features.")  # fmt: skip
-    assert study.bound.proven
+    assert study.procedure.proven
 
 
 def test_results_outside_the_range_are_refused() -> None:
@@ -356,22 +356,22 @@ def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
                      {"algorithm": shortlist.GIFA(threshold="determinant", initialization=None),
                       "S": 2.0}):  # fmt: skip
         study = begin(sigma="estimate", **settings)
-        wanted = study.bound.engine.setup.wanted
+        wanted = study.procedure.engine.setup.wanted
         assert wanted.sum() - np.count_nonzero(wanted) >= 60
-        initial = study.bound.engine.setup.initial.tolist()
+        initial = study.procedure.engine.setup.initial.tolist()
         for arm in initial:
             assert study.problem.noise.awaits_estimate
             trial = study.ask()
             assert trial.arm == arm
             study.tell(trial, value(trial))
         assert not study.problem.noise.awaits_estimate
-        assert study.bound.engine.setup.initial.tolist() == initial
+        assert study.procedure.engine.setup.initial.tolist() == initial
         assert 0.4 < study.problem.sigma < 0.4 * 2
-        assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
+        assert study.procedure.setting.delta == pytest.approx(0.8 * DELTA)
         assert study.problem.delta == DELTA
-        assert study.bound.proven
-        assert "δ = 0.05, σ ≤ 0." in study.bound.claim.text
-        assert "the noise is normal with the same σ for all arms" in study.bound.claim.text
+        assert study.procedure.proven
+        assert "δ = 0.05, σ ≤ 0." in study.procedure.claim.text
+        assert "the noise is normal with the same σ for all arms" in study.procedure.claim.text
     assert rounds_for(60, np.array([0, 0, 1])) == 21
 
 
@@ -379,7 +379,7 @@ def test_only_the_pilot_counts_for_sigma() -> None:
     def told(extra: float) -> shortlist.Study:
         study = begin(sigma="estimate")
         trials = study.ask(80)  # more than the pilot: they go round it again
-        wanted = study.bound.engine.setup.wanted
+        wanted = study.procedure.engine.setup.wanted
         seen = np.zeros(6, int)
         for trial in trials:
             seen[trial.arm] += 1
@@ -514,12 +514,12 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     word: str, algorithm: str
 ) -> None:
     study = begin(sigma=word, algorithm=algorithm)
-    wanted = study.bound.engine.setup.wanted
+    wanted = study.procedure.engine.setup.wanted
     if word == PER_ARM:
         assert wanted.tolist() == [31] * 6
     assert wanted.sum() - np.count_nonzero(wanted) >= 60
-    assert "to be estimated" in study.bound.claim.text
-    initial = study.bound.engine.setup.initial.tolist()
+    assert "to be estimated" in study.procedure.claim.text
+    initial = study.procedure.engine.setup.initial.tolist()
     for arm in initial:
         assert study.problem.noise.awaits_estimate
         trial = study.ask()
@@ -527,16 +527,16 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
         study.tell(trial, value(trial, UNEQUAL))
     noise = study.problem.noise
     assert not noise.awaits_estimate
-    assert study.bound.engine.setup.initial.tolist() == initial
-    assert study.bound.setting.delta == pytest.approx(0.8 * DELTA)
+    assert study.procedure.engine.setup.initial.tolist() == initial
+    assert study.procedure.setting.delta == pytest.approx(0.8 * DELTA)
     assert study.statistic is not None
-    assert study.bound.proven
+    assert study.procedure.proven
     if word == PER_ARM:
         assert noise.each is not None
         assert (noise.each > UNEQUAL).all()
         assert (noise.each < np.array(UNEQUAL) * 3).all()
-        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.bound.claim.text
-        assert "the noise of each arm is normal with a σ of its own" in study.bound.claim.text
+        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.procedure.claim.text
+        assert "the noise of each arm is normal with a σ of its own" in study.procedure.claim.text
     if algorithm == "Guess-and-verify":
         strategy = study._log.model.round.strategy
         assert strategy._results.pulls.tolist() == wanted.tolist()
@@ -546,7 +546,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
 @pytest.mark.parametrize("sigma", ["estimate", PER_ARM])
 def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> None:
     study = shortlist.Study(arms=range(4), m=1, sigma=sigma, seed=0)
-    wanted = study.model.bound.engine.setup.wanted.sum()
+    wanted = study.model.procedure.engine.setup.wanted.sum()
     for _ in range(wanted - 1):
         trial = study.ask()
         study.tell(trial, float(trial.seed % 5 > trial.arm))
@@ -889,7 +889,7 @@ def test_an_instance_must_know_its_noise() -> None:
 
 def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them() -> None:
     study = begin(sigma="estimate")
-    wanted = study.bound.engine.setup.wanted
+    wanted = study.procedure.engine.setup.wanted
     first: list[list[float]] = [[] for _ in wanted]
     for number in range(20):  # nobody asked for these
         arm = number % 6

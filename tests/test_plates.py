@@ -186,7 +186,7 @@ def test_smallest_means_and_bounded_results():
     study = begin(direction="minimize")
     assert set(measured(study, 60).shortlist.names) == {"c0", "c1"}
     bounded = begin(sigma="bounded", reward_range=(-1000.0, 1000.0))
-    assert bounded.bound.proven
+    assert bounded.procedure.proven
     with pytest.raises(InvalidSetting, match="within a block"):
         begin(sigma="estimate")
 

@@ -53,7 +53,9 @@ def test_an_algorithm_may_bring_a_work_of_its_own() -> None:
         "Xu, Honda and Sugiyama 2018",
         "Jedra and Proutière 2020",
     ]
-    assert study.bound.method.startswith("The algorithm was mine (Doe 2026; candidates: top means")
+    assert study.procedure.algorithm.method.startswith(
+        "The algorithm was mine (Doe 2026; candidates: top means"
+    )
 
 
 def test_a_proof_of_our_own_is_said_to_be_ours() -> None:

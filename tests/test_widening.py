@@ -64,7 +64,7 @@ def test_a_slack_too_small_to_end_it_is_used_from_then_on(algorithm: str) -> Non
     study, plain = (go_on(begin(algorithm=algorithm), 100) for _ in range(2))
     study.widen(epsilon=0.02)
     assert not study.done
-    assert study.problem.epsilon == study.bound.engine.setup.epsilon == 0.02
+    assert study.problem.epsilon == study.procedure.engine.setup.epsilon == 0.02
     study.widen(epsilon=0.05)
     go_on(study, 20_000)
     assert study.done

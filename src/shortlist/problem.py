@@ -274,7 +274,7 @@ class Problem:
         A bound on ‖θ‖, if one is known.
     direction : {"maximize", "minimize"}
         Whether the best arms are those of largest or of smallest mean. Only what people see follows
-        it: algorithms always look for the largest (see ``AlgorithmOnProblem.mirrored``).
+        it: algorithms always look for the largest (see ``Procedure.mirrored``).
     columns : tuple of str or None
         What the features are called, if they have names.
     intercept : bool

@@ -273,6 +273,6 @@ def test_what_remains_is_projected(name: str, arms: int) -> None:
 def test_the_guarantee_is_stated() -> None:
     problem = CLASSIC["pi/6"].problem(0.05, 0.0)
     for name in TRACKING:
-        bound = find_algorithm(name).bind(problem)
-        assert bound.proven
-        assert bound.claim.text.startswith("Proven")
+        procedure = find_algorithm(name).bind(problem)
+        assert procedure.proven
+        assert procedure.claim.text.startswith("Proven")

@@ -60,12 +60,12 @@ class TestContract:
         assert all(len(row.recommendation) == problem.m for row in results.frame.itertuples())
 
     def test_it_says_whether_it_is_proven(self, name: str) -> None:
-        bound = find_algorithm(name).bind(problem_for(name))
-        lagged = bound.engine.setup.lagged
+        procedure = find_algorithm(name).bind(problem_for(name))
+        lagged = procedure.engine.setup.lagged
         published_ridge = "m-LinGapE" in name and "as published" in name
         heuristic = name == "LinGame (as published)"
-        assert bound.proven == (not lagged and not published_ridge and not heuristic)
-        assert bound.claim.text.startswith("Proven" if bound.proven else "Heuristic")
+        assert procedure.proven == (not lagged and not published_ridge and not heuristic)
+        assert procedure.claim.text.startswith("Proven" if procedure.proven else "Heuristic")
 
     @pytest.mark.slow
     def test_slack_stops_sooner(self, name: str) -> None:
@@ -251,9 +251,9 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
 
 def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
     def chosen(problem: Problem, **settings: Any) -> str:
-        bound = shortlist.GIFA(threshold="auto", **settings).bind(problem)
-        assert bound.proven
-        return bound.threshold.name
+        procedure = shortlist.GIFA(threshold="auto", **settings).bind(problem)
+        assert procedure.proven
+        return procedure.threshold.name
 
     linear = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
     few, many = (Problem.of(arms=[str(k) for k in range(arms)], m=2, sigma=1.0) for arms in (4, 50))
@@ -288,9 +288,9 @@ def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_us
         assert not THRESHOLDS[algorithm.bind(problem, "auto").threshold.name].needs_S
         alone = Problem.of(arms=["a", "b", "c"], m=1, sigma=1.0, S=S)  # there θ are the means
         for threshold in with_S:
-            bound = algorithm.bind(problem, threshold)
-            assert not bound.proven
-            assert "S bounds ‖θ‖ for the features" in bound.claim.text
+            procedure = algorithm.bind(problem, threshold)
+            assert not procedure.proven
+            assert "S bounds ‖θ‖ for the features" in procedure.claim.text
             reasons = algorithm.bind(alone, threshold).claim.why_heuristic
             assert not any("S bounds" in reason for reason in reasons)
     assert find_algorithm("LUCB").bind(alone, "determinant").proven

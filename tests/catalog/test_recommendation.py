@@ -28,8 +28,8 @@ def run(study: shortlist.Study) -> shortlist.Study:
 
 def test_auto_is_proven_and_answers() -> None:
     study = run(shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", seed=0, audit=False))
-    assert study.bound.name == "Phased"
-    assert study.bound.proven
+    assert study.procedure.name == "Phased"
+    assert study.procedure.proven
     assert study.shortlist.names == [0]
 
 
@@ -37,7 +37,7 @@ def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
     study = shortlist.Study(
         X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0, audit=False
     )
-    assert study.bound.threshold.name == "pilot"
+    assert study.procedure.threshold.name == "pilot"
     assert "'pilot'" in study.shortlist.guarantee.text
 
 
@@ -86,13 +86,13 @@ def test_where_no_strategy_can_work(sigma: Any) -> None:
     assert recommendation.recommended(many) is recommendation.MANY_ARMS
     chosen, threshold = recommendation.resolve_choice(None, None, many)
     assert threshold is None
-    bound = find_algorithm(chosen).bind(many)
+    procedure = find_algorithm(chosen).bind(many)
     assert (
-        bound.threshold.name
+        procedure.threshold.name
         == recommendation.resolve_choice("m-LinGapE", "auto", many)[1]
         != "auto"
     )
-    assert bound.proven
+    assert procedure.proven
 
 
 def test_where_sigma_differs_the_algorithm_uses_it() -> None:
@@ -121,15 +121,22 @@ def test_arms_that_tell_nothing_of_others_are_judged_by_their_own_results() -> N
 def test_a_named_threshold_wants_rounds() -> None:
     for threshold in ("self_normalized", "heuristic", "pilot"):
         study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold, audit=False)
-        assert (study.bound.name, study.bound.threshold.name) == ("m-LinGapE", threshold)
-    assert shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).bound.name == "Phased"
-    assert shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).bound.name == "pairs-in-doubt"
+        assert (study.procedure.name, study.procedure.threshold.name) == ("m-LinGapE", threshold)
+    assert (
+        shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).procedure.name == "Phased"
+    )
+    assert (
+        shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).procedure.name
+        == "pairs-in-doubt"
+    )
 
 
 def test_what_is_named_is_taken() -> None:
     for name in ("m-LinGapE", "LinGIFA", "LUCB", "Uniform"):
-        assert shortlist.Study(X, m=1, sigma=0.3, algorithm=name, audit=False).bound.name == name
-    assert shortlist.Study(X, m=1, sigma=0.3, audit=False).bound.name == "Phased"  # none is
+        assert (
+            shortlist.Study(X, m=1, sigma=0.3, algorithm=name, audit=False).procedure.name == name
+        )
+    assert shortlist.Study(X, m=1, sigma=0.3, audit=False).procedure.name == "Phased"  # none is
 
 
 def test_a_stored_study_keeps_what_auto_meant(
@@ -141,10 +148,11 @@ def test_a_stored_study_keeps_what_auto_meant(
         begun.tell(trial, 0.5)
     monkeypatch.setattr(recommendation, "recommended", lambda problem: find_algorithm("m-LinGapE"))
     later = shortlist.Study(X, **settings, audit=False)
-    assert later.bound.name == "Phased"
+    assert later.procedure.name == "Phased"
     assert later.evaluations == 3
     assert (
-        shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", audit=False).bound.name == "m-LinGapE"
+        shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", audit=False).procedure.name
+        == "m-LinGapE"
     )
 
 
@@ -158,7 +166,7 @@ def test_a_stored_study_keeps_what_it_was_begun_with(
         begun.tell(trial, 0.5)
     for given in ({}, {"algorithm": "auto"}, {"threshold": "auto"}):
         opened = shortlist.Study(X, **place, **given, audit=False)
-        assert opened.bound.name == (begun_with or "Phased")
+        assert opened.procedure.name == (begun_with or "Phased")
         assert opened.fingerprint == begun.fingerprint
     with pytest.raises(shortlist.errors.StudyMismatch, match="algorithm"):
         shortlist.Study(X, **place, algorithm="LinGIFA", audit=False)
@@ -167,7 +175,7 @@ def test_a_stored_study_keeps_what_it_was_begun_with(
 def test_a_named_threshold_is_not_overruled_by_what_is_stored(tmp_path: Path) -> None:
     place = {"m": 1, "sigma": 0.3, "seed": 1, "storage": tmp_path / "study.db"}
     shortlist.Study(X, **place, threshold="self_normalized", audit=False)
-    assert shortlist.Study(X, **place, audit=False).bound.threshold.name == "self_normalized"
+    assert shortlist.Study(X, **place, audit=False).procedure.threshold.name == "self_normalized"
     with pytest.raises(shortlist.errors.StudyMismatch, match="threshold = 'self_normalized'"):
         shortlist.Study(X, **place, threshold="heuristic", audit=False)
     screen = tmp_path / "screen.toml"
@@ -204,5 +212,5 @@ def test_where_sigma_is_estimated_a_guess_is_verified(word: str) -> None:
         features = np.random.default_rng(0).normal(size=(arms, dimensions))
         chosen = recommendation.recommended(Problem.of(features, 1, sigma=word))
         assert chosen.name == "Guess-and-verify"
-        bound = chosen.bind(Problem.of(features, 1, sigma=word))
-        assert bound.proven
+        procedure = chosen.bind(Problem.of(features, 1, sigma=word))
+        assert procedure.proven

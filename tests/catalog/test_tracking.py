@@ -53,8 +53,8 @@ def test_some_pairs_are_certified_only_in_the_past() -> None:
     for seed in range(8):
         running = study("m-LinGapE with elimination", seed)
         running.run(rewards, progress=False)
-        plain = running.bound.engine.round()
-        decision, _ = running.bound.engine.decide(running.posterior.copy(), plain, running.seed)
+        plain = running.procedure.engine.round()
+        decision, _ = running.procedure.engine.decide(running.posterior.copy(), plain, running.seed)
         settled_before += decision.statistic > running.statistic
         assert running.statistic <= 0.0
     assert settled_before > 0

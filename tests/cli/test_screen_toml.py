@@ -292,4 +292,4 @@ def test_features_guide_a_screen_that_says_so(folder: Path) -> None:
         printed.split()
     )
     assert "already exists" in does("new", "screen.toml").stdout
-    assert shortlist.Study.load("screen.db").bound.relation.guide == "least squares"
+    assert shortlist.Study.load("screen.db").procedure.relation.guide == "least squares"

@@ -236,7 +236,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     """Pull by pull: the study and the oracle choose alike."""
     study = case.study(algorithm)
     K = len(case.features)
-    initial = study.bound.engine.setup.initial.tolist()
+    initial = study.procedure.engine.setup.initial.tolist()
     if rules.initialization == "each":
         assert initial == list(range(K))
     elif rules.initialization is None:
@@ -244,7 +244,7 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
     else:
         x = np.eye(K) if rules.classical else case.features
         assert np.linalg.matrix_rank(x[initial]) == np.linalg.matrix_rank(x)
-    allocation = study.bound.engine.round().allocation
+    allocation = study.procedure.engine.round().allocation
     spanner = [] if allocation is None else allocation.spanner.tolist()
     oracle = Oracle(
         features=case.features,
@@ -255,10 +255,12 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         epsilon=case.epsilon,
         seed=SEED,
         initial=initial,
-        again=np.repeat(np.arange(K), study.bound.engine.after_pilot).tolist(),
+        again=np.repeat(np.arange(K), study.procedure.engine.after_pilot).tolist(),
         S=case.S,
         spanner=spanner,
-        optimal=lambda means, J: study.bound.engine.shares(means, np.isin(np.arange(K), list(J))),
+        optimal=lambda means, J: study.procedure.engine.shares(
+            means, np.isin(np.arange(K), list(J))
+        ),
     )
     counts = np.zeros(K, int)
     rounds = strict = 0
@@ -394,7 +396,7 @@ def pulled(
 ) -> list[int]:
     """The arms that a study asks for, up to 60 after the initial ones if no limit is given."""
     if most is None:
-        most = len(study.bound.engine.setup.initial) + 60
+        most = len(study.procedure.engine.setup.initial) + 60
     while not study.done and study.evaluations < most:
         trial = study.ask()
         study.tell(trial, reward(trial.arm))
@@ -452,7 +454,7 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
     )
     slow = shortlist.Study(features, m, algorithm=plain, **settings, audit=False, intercept=False)
     assert pulled(fast, stream()) == pulled(slow, stream())
-    assert fast.evaluations > len(fast.bound.engine.setup.initial)
+    assert fast.evaluations > len(fast.procedure.engine.setup.initial)
     assert fast.done == slow.done
     if not fast.done:
         assert fast.statistic == slow.statistic or math.isnan(fast.statistic or 0.0)

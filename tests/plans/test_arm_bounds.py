@@ -54,7 +54,7 @@ def run(kind: str, **given: Any) -> shortlist.Study:
 
 def sigma_of(study: shortlist.Study) -> Reals:
     """σ of every arm as the algorithm uses it."""
-    setup = study.bound.engine.setup
+    setup = study.procedure.engine.setup
     return setup.sigma * np.sqrt(setup.noise)
 
 
@@ -189,15 +189,15 @@ def test_unequal_noise_is_not_forgotten() -> None:
 def test_every_algorithm_states_a_level_or_that_there_is_none() -> None:
     problem = Problem.of(LINEAR, 1, sigma=1.0, S=2.0)
     for name in WITHOUT_BLOCKS:
-        bound = find_algorithm(name).bind(problem)
-        stated = "at least 0.95" in bound.coverage
-        assert stated == bound.proven, name
-        assert ("no proven level" in bound.coverage) != bound.proven, name
+        procedure = find_algorithm(name).bind(problem)
+        stated = "at least 0.95" in procedure.coverage
+        assert stated == procedure.proven, name
+        assert ("no proven level" in procedure.coverage) != procedure.proven, name
     mislid = [shortlist.MisLid(misspecification=0.1, stop=stop) for stop in ("pairs", "glr")]
     for algorithm in (*mislid, shortlist.GIFA(threshold="two_arms_mixture", indices="paired")):
         classical = Problem.of(arms=range(6), sigma=1.0)
         assert "at least 0.95" in algorithm.bind(classical).coverage
-    heuristic = shortlist.Study(LINEAR, m=1, sigma=1.0, threshold="heuristic").bound
+    heuristic = shortlist.Study(LINEAR, m=1, sigma=1.0, threshold="heuristic").procedure
     assert "the mean ± C standard errors, with no proven level" in heuristic.coverage
-    budget = shortlist.Study(LINEAR, m=1, sigma=1.0, budget=50).bound
+    budget = shortlist.Study(LINEAR, m=1, sigma=1.0, budget=50).procedure
     assert "the mean ± C standard errors, with no proven level" in budget.coverage

@@ -403,12 +403,12 @@ def test_a_budget_goes_with_no_other_algorithm_or_threshold() -> None:
     assert begin(None, algorithm=shortlist.PairsInDoubt(budget=50)).budget == 50
     assert begin(np.int64(50)).budget == 50
     assert begin(None).budget is None
-    assert begin(None).bound.name == "Guess-and-verify"
+    assert begin(None).procedure.name == "Guess-and-verify"
 
 
 def test_auto_with_a_budget_is_what_works_on_one(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"algorithm": "auto", "storage": tmp_path / "study.db"}
-    assert begin(50, **settings).bound.name == "pairs-in-doubt"
+    assert begin(50, **settings).procedure.name == "pairs-in-doubt"
     assert begin(50, **settings).budget == 50
     with pytest.raises(errors.StudyMismatch, match="'budget': 50"):
         begin(60, **settings)

@@ -70,7 +70,7 @@ class TestContract:
     @pytest.mark.slow
     def test_a_study_makes_the_runs_of_a_comparison(self, name: str) -> None:
         """Pull by pull from outside, or plan by plan in the loop: the same data, the same answer."""
-        engine = begin(name).bound.engine
+        engine = begin(name).procedure.engine
         bounded = is_bounded(name)
         rewards: dict[int, list[float]] = {arm: [] for arm in range(len(X))}
         rng = np.random.default_rng(5)
@@ -116,7 +116,7 @@ class TestContract:
 
     def test_the_first_plan_is_the_initial_pulls(self, name: str) -> None:
         study = begin(name)
-        engine = study.bound.engine
+        engine = study.procedure.engine
         assert (
             np.bincount(engine.setup.initial, minlength=len(X)).tolist()
             == engine.setup.wanted.tolist()
@@ -148,7 +148,7 @@ class TestContract:
     def test_asking_for_many_is_asking_again_and_again(self, name: str) -> None:
         one, other = begin(name, sigma=3.0), begin(name, sigma=3.0)
         for study in (one, other):
-            for _ in range(3 * len(study.bound.engine.setup.initial)):
+            for _ in range(3 * len(study.procedure.engine.setup.initial)):
                 trial = study.ask()
                 study.tell(trial, results_for(name)(trial))
         together = [trial.arm for trial in one.ask(60)]
@@ -157,7 +157,7 @@ class TestContract:
 
     def test_a_plan_that_is_under_way_is_not_asked_for_twice(self, name: str) -> None:
         study = begin(name)
-        for _ in range(len(study.bound.engine.setup.initial)):
+        for _ in range(len(study.procedure.engine.setup.initial)):
             trial = study.ask()
             study.tell(trial, results_for(name)(trial))
         plan = course(study).strategy.plan
@@ -167,7 +167,7 @@ class TestContract:
     def test_results_beyond_the_plan_do_not_count(self, name: str) -> None:
         plain, flooded = begin(name, sigma=3.0), begin(name, sigma=3.0)
         for study in (plain, flooded):
-            first = len(study.bound.engine.setup.initial)
+            first = len(study.procedure.engine.setup.initial)
             while study.evaluations < first or np.count_nonzero(course(study).strategy.plan) < 2:
                 trial = study.ask()
                 study.tell(trial, results_for(name)(trial))
@@ -191,14 +191,14 @@ class TestContract:
 
     def test_results_that_nobody_asked_for_count_in_a_plan_that_wants_them(self, name: str) -> None:
         study = begin(name)
-        for arm in study.bound.engine.setup.initial.tolist():
+        for arm in study.procedure.engine.setup.initial.tolist():
             assert study.statistic is None
             study.tell(arm=arm, value=float(CHANCES[arm]))
         assert study.statistic is not None
 
     def test_a_copy_goes_its_own_way(self, name: str) -> None:
         study = begin(name)
-        for _ in range(len(study.bound.engine.setup.initial) + 1):
+        for _ in range(len(study.procedure.engine.setup.initial) + 1):
             trial = study.ask()
             study.tell(trial, results_for(name)(trial))
         now = course(study)
@@ -362,7 +362,7 @@ def test_problem_knows_whether_it_is_classical() -> None:
 @pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
 def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     study = begin(name)
-    plan = study.bound.engine.setup.wanted
+    plan = study.procedure.engine.setup.wanted
     extra = 2
     for arm, wanted in enumerate(plan.tolist()):
         for _ in range(wanted + extra if arm == 0 else wanted):

@@ -296,7 +296,11 @@ def test_a_stored_study_keeps_its_trust_and_replays(tmp_path: Path) -> None:
     tell(begin(storage=place), 60)
     loaded, reopened, whole = Study.load(place), begin(storage=place), begin()
     tell(whole, 60)
-    assert loaded.bound.name == whole.bound.name == "Guess-and-verify (guided by least squares)"
+    assert (
+        loaded.procedure.name
+        == whole.procedure.name
+        == "Guess-and-verify (guided by least squares)"
+    )
     assert loaded.fingerprint == reopened.fingerprint
     assert tell(loaded, 40) == tell(whole, 40)
     with pytest.raises(errors.StudyMismatch, match="algorithm"):
@@ -338,7 +342,7 @@ def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
     study = begin(sigma="estimate per arm")
     while study.problem.noise.awaits_estimate:
         tell(study, 50)
-    assert study.bound.relation.guide == "least squares"
+    assert study.procedure.relation.guide == "least squares"
     words = " ".join(str(each) for each in study.shortlist.guarantee.rests_on)
     assert "helped to guess, by least squares, and had no part in the verification" in words
 

@@ -352,9 +352,9 @@ def test_errors_stay_below_delta(name: str, instance: Instance) -> None:
     frame = run(name, instance, runs=100, delta=0.1)
     assert frame["stopped"].all()
     assert improbability(frame, 0.1) > 0.01
-    bound = find_algorithm(name).bind(instance.problem(0.1, 0.0))
-    assert bound.proven
-    assert bound.claim.text.startswith("Proven: with probability at least 0.9, no arm of the")
+    procedure = find_algorithm(name).bind(instance.problem(0.1, 0.0))
+    assert procedure.proven
+    assert procedure.claim.text.startswith("Proven: with probability at least 0.9, no arm of the")
 
 
 class Careless(Interval):

@@ -155,7 +155,7 @@ def test_the_answer() -> None:
     assert places == sorted(places)
     assert f"after {study.evaluations} evaluations" in words
     assert (
-        study.bound.claim.text.removeprefix("Proven if the means are linear in the features: ")
+        study.procedure.claim.text.removeprefix("Proven if the means are linear in the features: ")
         in words
     )
     assert "with probability at least 0.95" in words
@@ -211,7 +211,7 @@ def test_health_hash_and_settings(kind: str) -> None:
     for finding in examine(study):
         assert " ".join(f"{finding.words} {finding.meaning}".split()) in words
     assert study.fingerprint in Page(page_of(kind)).text("pre")
-    for value in (str(study.seed), study.bound.threshold.name, shortlist.__version__, " UTC"):
+    for value in (str(study.seed), study.procedure.threshold.name, shortlist.__version__, " UTC"):
         assert value in words
 
 
@@ -230,10 +230,10 @@ def test_warnings_stand_beside_the_guarantee() -> None:
 def test_a_report_by_default_speaks_of_plans() -> None:
     for kind in ("by default", "by default, running", "by default, begun"):
         study, words = study_of(kind), words_of(kind)
-        assert study.bound.name == "Guess-and-verify"
+        assert study.procedure.name == "Guess-and-verify"
         assert "The algorithm was Guess-and-verify (this software's, after Karnin 2016)." in words
         assert "initial pull" not in words.lower()
-        first = len(study.bound.engine.setup.initial)
+        first = len(study.procedure.engine.setup.initial)
         assert f"Pulls of the first plan{first}" in words
         assert re.search(
             r"Of \d+ evaluations, \d+ were set beforehand \(pulls of the first plan\)", words
@@ -253,7 +253,7 @@ def test_a_report_by_default_speaks_of_plans() -> None:
     running = study_of("by default, running").round
     assert int(looks[1]) == running.until_decision > 1
     begun = study_of("by default, begun")
-    told = f"9 of {len(begun.bound.engine.setup.initial)} pulls of the first plan are told."
+    told = f"9 of {len(begun.procedure.engine.setup.initial)} pulls of the first plan are told."
     assert f"No shortlist yet: {told}" in words_of("by default, begun")
 
 

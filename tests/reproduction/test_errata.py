@@ -21,13 +21,13 @@ from shortlist.rules.thresholds import published_regularization
 def test_the_text_is_proven_and_what_the_errata_touch_is_not(row: Any) -> None:
     panel = PI_6 if row in PI_6.rows else OMEGA_01
     algorithm, threshold = algorithm_of(row)
-    bound = find_algorithm(algorithm).bind(panel.instance().problem(DELTA, 0.0), threshold)
+    procedure = find_algorithm(algorithm).bind(panel.instance().problem(DELTA, 0.0), threshold)
     if row.threshold == "heuristic":
-        assert not bound.proven
+        assert not procedure.proven
     elif row.kind == AS_WRITTEN:
-        assert bound.claim.why_heuristic == ()
+        assert procedure.claim.why_heuristic == ()
     else:
-        assert bound.proven == (errata(row) == ())
+        assert procedure.proven == (errata(row) == ())
 
 
 WRITTEN = [row for panel in PANELS for row in panel.rows if row.kind in (AS_WRITTEN, ONE_THRESHOLD)]

@@ -171,8 +171,8 @@ def test_studies_with_and_without_features(data: DataSet) -> None:
     linear, plain = screen.study(2, epsilon=0.2), screen.study(2, epsilon=0.2, classical=True)
     assert linear.seed == plain.seed == 11
     assert linear.problem.sigma == 0.5
-    assert linear.bound.name == "m-LinGapE"
-    assert plain.bound.name == "LUCB"
+    assert linear.procedure.name == "m-LinGapE"
+    assert plain.procedure.name == "LUCB"
     rewards = screen.simulate(20)
     noise, means = assumptions(linear, rewards)
     assert "σ = 0.5 holds" in noise

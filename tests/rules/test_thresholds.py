@@ -82,9 +82,9 @@ def test_errors_at_a_near_tie_are_as_rare_as_promised(algorithm: str) -> None:
 
 def test_features_and_shrunk_means_are_not_covered() -> None:
     linear = shortlist.GIFA(threshold="two_arms_mixture")
-    bound = linear.bind(shortlist.instances.classic(3, 1, 0.5).problem(0.05, 0.0))
-    assert not bound.proven
-    assert "does not cover a linear model" in bound.claim.text
+    procedure = linear.bind(shortlist.instances.classic(3, 1, 0.5).problem(0.05, 0.0))
+    assert not procedure.proven
+    assert "does not cover a linear model" in procedure.claim.text
 
 
 def test_a_study_stored_with_two_arms_keeps_it(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_a_study_stored_with_two_arms_keeps_it(tmp_path: Path) -> None:
     path = tmp_path / "study.db"
     study = shortlist.Study(arms=list("abc"), storage=path, **settings)
     study.run(lambda trial: float(trial.arm), max_evaluations=9, progress=False)
-    assert shortlist.Study.load(path).bound.threshold.name == "two_arms"
+    assert shortlist.Study.load(path).procedure.threshold.name == "two_arms"
     assert shortlist.Study.load(path).fingerprint == study.fingerprint
 
 
@@ -107,7 +107,7 @@ def test_intervals_and_reasons_are_those_of_the_stop(indices: str) -> None:
     assert last.table["gap_upper"][last.c] == pytest.approx(study.statistic)
     table = study.table()
     assert (table["lower"] < table["mean"]).all()
-    assert study.bound.proven
+    assert study.procedure.proven
 
 
 def test_no_threshold_is_proven_unless_it_says_so() -> None:

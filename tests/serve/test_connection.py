@@ -89,6 +89,16 @@ def test_strangers_make_way_for_others(place: Path) -> None:
             assert time.monotonic() - begun_at < connection.SECONDS - 2.0  # not by their time
 
 
+def test_who_sends_the_token_is_not_closed_for_strangers(place: Path) -> None:
+    listener = socket.create_server(("127.0.0.1", 0), backlog=1000)
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    status = WRITES.replace("POST", "GET") % "api/status" + "\r\n"
+    sent = [status.encode() if k % 20 == 0 else HALF["half of the headers"] for k in range(400)]
+    with connected(address, *sent) as lines, server_of(place, listener=listener):
+        replies = [line.recv(65536) for line in lines[::20]]
+    assert [reply[:15] for reply in replies] == [b"HTTP/1.1 200 OK"] * 20
+
+
 # Requests that are cut
 
 

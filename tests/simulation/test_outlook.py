@@ -20,7 +20,7 @@ def begun(**settings: object) -> shortlist.Study:
 
 def test_without_a_pilot_nothing_is_known_but_the_initial_pulls() -> None:
     study = begun(sigma=0.3)
-    initial = study.bound.engine.setup.initial
+    initial = study.procedure.engine.setup.initial
     assert look_ahead(study, None, {}) == Outlook(len(initial), len(set(initial.tolist())))
 
 

@@ -113,7 +113,7 @@ def test_the_words_say_what_it_is() -> None:
     assert "extension without a theorem" in words
     assert "You et al. 2023" in words
     assert "σ = 0.6 and means linear in the features" in words
-    assert not study.bound.proven
+    assert not study.procedure.proven
     assert 0.0 <= study.shortlist.error <= 1.0
     assert study.shortlist.error == estimated_error(study)
     classical = shortlist.Study(arms=["a", "b", "c"], m=1, sigma=1.0, budget=9, epsilon=0.5)

@@ -98,7 +98,7 @@ def test_a_retired_arm_is_never_asked_for_again_and_the_claim_says_so(
     assert f"{gone!r} (out of stock)" in text
     assert " nan" not in text
     assert "of 7 that were not retired" in study.shortlist.guarantee.short
-    assert study.bound.claim.statement.startswith("among the 7 arms that were not retired, ")
+    assert study.procedure.claim.statement.startswith("among the 7 arms that were not retired, ")
     row = study.table().loc[gone]
     assert np.isnan(row["mean"])
     assert not row["in_shortlist"]

@@ -101,7 +101,7 @@ def test_table() -> None:
     table = s.table()
     assert table["pulls"].sum() == s.evaluations
     assert table["in_shortlist"].sum() == 2
-    C = s.bound.engine.threshold(s.posterior)
+    C = s.procedure.engine.threshold(s.posterior)
     width = C * 0.6 * np.sqrt(s.posterior.variances)
     np.testing.assert_allclose(table["upper"] - table["mean"], width)
     np.testing.assert_allclose(table["mean"] - table["lower"], width)
@@ -138,8 +138,8 @@ def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:
     told.run(noisy(), progress=False, max_evaluations=8)
     posterior = told.posterior.copy()
     for trial in batch:
-        decision, _ = told.bound.engine.decide(
-            posterior, told.bound.engine.round(), told.seed, check_stop=False
+        decision, _ = told.procedure.engine.decide(
+            posterior, told.procedure.engine.round(), told.seed, check_stop=False
         )
         assert trial.arm == decision.arm
         posterior.observe(trial.arm, float(posterior.means[trial.arm]))
@@ -306,8 +306,8 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     plain = study()
     plain.run(noisy(), progress=False)
     words = plain.shortlist.guarantee.text
-    assert words.startswith(plain.bound.claim.text)
-    assert words.removeprefix(plain.bound.claim.text).startswith(
+    assert words.startswith(plain.procedure.claim.text)
+    assert words.removeprefix(plain.procedure.claim.text).startswith(
         " That the means are linear in the features was tested by"
     )
 
@@ -413,7 +413,7 @@ def test_of_a_long_reason_the_ends_are_kept() -> None:
 
 # What algorithms are given and compiled code writes into, for those who write one themselves.
 OF_ALGORITHMS = {
-    *("model", "round", "bound", "state"),
+    *("model", "round", "procedure", "state"),
     *("reduced", "in_own_units", "orthonormal", "relative_noise"),
     *("spanning", "spanning_orthonormal"),
 }
@@ -769,7 +769,7 @@ def test_a_storage_alone_points_to_load(tmp_path: Path) -> None:
 
 def test_pulls_beyond_the_first_plan_are_not_called_part_of_it() -> None:
     s = study(algorithm="Phased")
-    planned = len(s.bound.engine.setup.initial)
+    planned = len(s.procedure.engine.setup.initial)
     trials = s.ask(planned + 2)
     words = [str(s.why(trial)) for trial in trials]
     assert all("part of the first plan" in each for each in words[:planned])

@@ -12,8 +12,7 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
-from shortlist.engine.algorithm import OWN, Algorithm
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import OWN, Algorithm, Procedure
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.memory import GRAM_LIMIT
@@ -171,7 +170,7 @@ class GIFA(Algorithm):
 
     def bind(
         self, problem: Problem, threshold: Any = None, designs: Designs | None = None
-    ) -> AlgorithmOnProblem:
+    ) -> Procedure:
         """The algorithm on a problem, with another threshold if one is given.
 
         ``designs`` were made for another binding, and are shared with it if they are the same.
@@ -224,22 +223,14 @@ class GIFA(Algorithm):
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        reasons, rebind = (
-            self._unproven_rules(),
-            partial(self.bind, threshold=chosen, designs=designs),
-        )
-        relation = relation_on(problem, Unrelated if self.classical else Linear)
-        return AlgorithmOnProblem(
-            self.name,
+        return Procedure(
+            self,
             problem,
             chosen,
             setting,
-            relation,
+            relation_on(problem, Unrelated if self.classical else Linear),
             engine,
-            reasons,
-            rebind=rebind,
-            method=self.method,
-            cited=tuple(self.cited),
+            rebind=partial(self.bind, threshold=chosen, designs=designs),
         )
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
@@ -325,7 +316,8 @@ class GIFA(Algorithm):
             return problem.spanning_orthonormal
         return span(in_units(features, problem.relative_noise))
 
-    def _unproven_rules(self) -> list[str]:
+    @property
+    def unproven(self) -> list[str]:  # type: ignore[override]  # made of the rules
         """Why Theorem 1, which holds for any J(t) and any selection, does not cover the rules."""
         rules, reasons = self.rules, []
         for kind in ("indices", "stopping"):

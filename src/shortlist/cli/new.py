@@ -169,18 +169,18 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "controls": problem.controls.by_name(problem.names),
         "budget": study.budget,
         "S": problem.S,
-        "algorithm": study.bound.name,
-        "threshold": study.bound.threshold.name,
+        "algorithm": study.procedure.name,
+        "threshold": study.procedure.threshold.name,
         "proven": study.claim.proven,
         "guarantee": study.claim.text,
-        "audit": study.audit.wanted and is_audited(study.bound),
+        "audit": study.audit.wanted and is_audited(study.procedure),
     }
 
 
 def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]]:
     from shortlist.study.insight.audit import audit_size, is_audited
 
-    problem, bound = study.problem, study.bound
+    problem, procedure = study.problem, study.procedure
     about = f", each with {problem.features_in_words}" if has_features else ""
     yield "arms", f"{problem.arms}{about}: {first_names(problem.names)}"
     if has_features and problem.names == tuple(range(problem.arms)):
@@ -193,16 +193,16 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     until = study.aim.wanted(problem)
     best = "of smallest mean" if problem.minimizes else "best"
     yield "wanted", f"the {problem.m} {best}{slack}, {until}"
-    yield "noise", bound.noise.announcement
+    yield "noise", procedure.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
     if problem.controls.exist:
         yield "controls", f"{problem.controls.words(problem.names)}; they are never listed"
-    if bound.cost_words:
-        yield "costs", bound.cost_words
-    yield "algorithm", f"{bound.name}, threshold {bound.threshold.name}"
+    if procedure.cost_words:
+        yield "costs", procedure.cost_words
+    yield "algorithm", f"{procedure.name}, threshold {procedure.threshold.name}"
     yield "answer", study.claim.text
-    if not is_audited(bound):
+    if not is_audited(procedure):
         return
     if study.audit.wanted:
         least = count(audit_size(problem.arms, 0), "evaluation")
@@ -223,7 +223,7 @@ def _outlook_entries(
 
     problem, m = study.problem, study.problem.m
     if outlook.initial:
-        which = study.bound.engine.setup.pace.opening_pulls
+        which = study.procedure.engine.setup.pace.opening_pulls
         arms = count(outlook.initial_arms, "arm")
         yield (
             "first",
@@ -236,7 +236,7 @@ def _outlook_entries(
         " (replaced by the nearest linear ones, which differ by at most "
         f"{outlook.misfit or 0.0:.3g})"
     )
-    if not study.bound.relation.uses_features:
+    if not study.procedure.relation.uses_features:
         how = f", and the {count(outlook.filled, 'arm')} without one had the average of the others"
         how = how if outlook.filled else ""
     if_true = f"if the means of {described.keys.get('pilot')} were true{how}"

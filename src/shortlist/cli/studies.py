@@ -111,7 +111,7 @@ def status(
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if opened.bound.relation.uses_features:
+        if opened.procedure.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
         say("Not certified." if rejected else fold(here(answer.guarantee.text)))
         if answer.already:
@@ -329,7 +329,7 @@ def continue_study(
 def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -> None:
     here = command_line(place, study.name)
     words = (
-        f"Study {study.name!r}, in {from_here(study.storage)}: {study.bound.name}, with "
+        f"Study {study.name!r}, in {from_here(study.storage)}: {study.procedure.name}, with "
         f"{carried_words(study, here)}."
     )
     say_state(study, here, as_json, fold(words))

@@ -1,4 +1,4 @@
-"""What an algorithm is: its name, its references, its descriptions, and how it is bound to a problem.
+"""What an algorithm is, and a procedure: the algorithm on a problem, with what it claims of its answer.
 
 Whoever lists, stores or describes algorithms asks them, without knowing their classes.
 """
@@ -6,11 +6,34 @@ Whoever lists, stores or describes algorithms asks them, without knowing their c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.blocks import NO_BLOCKS
+from shortlist.engine.contract import AnyEngine
+from shortlist.engine.some_arms import SomeArms
+from shortlist.errors import InvalidSetting
+from shortlist.guarantee import Assumption, Claim, statement
+from shortlist.noise import Noise
+from shortlist.noise.noise import ResultModel, SubGaussian
+from shortlist.numerics.blockwise import is_identity
 from shortlist.problem import Problem
 from shortlist.references import Work, work
+from shortlist.relation import Relation
+from shortlist.rules.thresholds import (
+    NO_LEVEL,
+    OF_AVERAGE,
+    OF_LEAST_SQUARES,
+    ArmInterval,
+    StrategyThreshold,
+    Threshold,
+    ThresholdInputs,
+)
 
 OWN = "(your own)"  # in place of code of the user's, which is not stored
 
@@ -39,6 +62,18 @@ class Algorithm(ABC):
         The only m it is defined for.
     needs : Need or None
         What must be given beside its name.
+    unproven : sequence of str
+        Why no theorem covers the answer; empty if one does.
+    extends : str
+        How it goes beyond its theorem; empty if the theorem covers it.
+    results : ResultModel
+        What its bounds are for: sub-Gaussian noise as it is stated, or results in a range.
+    interval : ArmInterval or None
+        What an arm's own interval is, where it is not the usual one.
+    takes : tuple of str
+        The kinds of blocks that it works with.
+    uses_costs : bool
+        Whether it minimises the cost, not the number of evaluations.
     """
 
     name: str
@@ -47,6 +82,12 @@ class Algorithm(ABC):
     adapted: bool = False
     only_m: int | None = None
     needs: ClassVar[Need | None] = None
+    unproven: Sequence[str] = ()
+    extends: str = ""
+    results: ResultModel = SubGaussian()
+    interval: ArmInterval | None = None
+    takes: tuple[str, ...] = (NO_BLOCKS.word,)
+    uses_costs: bool = False
     kinds: ClassVar[dict[str, type[Algorithm]]] = {}  # all classes, by their names
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -59,8 +100,8 @@ class Algorithm(ABC):
         return cls.__name__
 
     @abstractmethod
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
-        """The algorithm on a problem."""
+    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
+        """The algorithm on a problem; raises where it does not suit it."""
 
     @property
     @abstractmethod
@@ -94,3 +135,139 @@ class Algorithm(ABC):
         """Whose algorithm it is, for a sentence."""
         introduced = self.cited[0].short
         return f"this software's, after {introduced}" if self.adapted else introduced
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """An algorithm on a problem: what a study or a comparison runs."""
+
+    algorithm: Algorithm
+    problem: Problem  # what is asked
+    threshold: Threshold | StrategyThreshold  # how wide the indices are
+    setting: ThresholdInputs  # what the threshold was computed from
+    relation: Relation  # what is assumed of how the means depend on the features
+    engine: AnyEngine  # the algorithm's parts, on this problem
+    # The same algorithm and threshold on another problem, where σ or ε may be another.
+    rebind: Callable[[Problem], Procedure]
+    # The rows of the arms that are left, where others were retired; None if all are.
+    left: Integers | None = None
+
+    def __post_init__(self) -> None:
+        if self.problem.blocks.word not in self.algorithm.takes:
+            raise InvalidSetting(self.problem.blocks.refusal(self.name))
+
+    @property
+    def name(self) -> str:
+        """The algorithm's."""
+        return self.algorithm.name
+
+    @cached_property
+    def noise(self) -> Noise:
+        """What is known about the noise, as the algorithm takes it."""
+        return self.algorithm.results.noise(self.problem.noise, self.name)
+
+    def mirrored(self, values: Reals) -> Reals:
+        """Results or means with the largest sought, as algorithms do; its own inverse.
+
+        Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
+        given them mirrored within that range.
+        """
+        return self.noise.mirrored_at - values if self.problem.minimizes else values
+
+    def estimated(self, replicates: Sequence[Sequence[float]]) -> Procedure:
+        """The same with σ from replicates of the initial pulls."""
+        problem, arms = self.problem, self.arms_left
+        noise = problem.noise.estimated(replicates, problem.delta)
+        return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
+
+    def on(self, problem: Problem, arms: Integers) -> Procedure:
+        """The same algorithm on another problem, of whose arms only some are left."""
+        if len(arms) == problem.arms:
+            return self.rebind(problem)
+        inner = self.rebind(problem.of_arms(arms))
+        own = is_identity(inner.engine.setup.features)
+        features = np.eye(problem.arms) if own else problem.reduced
+        engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
+        return replace(inner, problem=problem, engine=engine, left=arms)
+
+    @property
+    def arms_left(self) -> Integers:
+        """The rows of the arms that were not retired."""
+        return np.arange(self.problem.arms) if self.left is None else self.left
+
+    def widened(self, epsilon: float) -> Procedure:
+        """The same with a larger ε."""
+        return self.on(self.problem.widened(epsilon), self.arms_left)
+
+    @property
+    def cost_words(self) -> str:
+        """What the costs are and what is made of them; empty where none were stated."""
+        costs = self.problem.costs
+        if not costs.stated:
+            return ""
+        used = "the plans minimise the cost"
+        if not self.algorithm.uses_costs:
+            used = f"{self.name} does not use them: it minimises the number of evaluations"
+        return f"{costs.announcement}; {used}"
+
+    @property
+    def interval(self) -> ArmInterval:
+        """What an arm's own interval is."""
+        usual = OF_AVERAGE if self.setting.classical else OF_LEAST_SQUARES
+        return self.algorithm.interval or usual
+
+    @property
+    def coverage(self) -> str:
+        """How often the arms' own intervals contain their means, in a sentence."""
+        return self.coverage_if(proven=self.proven)
+
+    def coverage_if(self, *, proven: bool) -> str:
+        """The same, where how results came in may leave nothing ``proven``."""
+        words = self.threshold.coverage if proven else NO_LEVEL
+        return words.format(level=f"{1 - self.problem.delta:g}", interval=self.interval.short)
+
+    @property
+    def proven(self) -> bool:
+        """Whether a theorem covers the answer."""
+        return self.claim.proven
+
+    @property
+    def claim(self) -> Claim:
+        """What it claims of its answer."""
+        problem, relation = self.problem, self.relation
+        size = "" if problem.S is None else f", S = {problem.S:g}"
+        unproven = *self.algorithm.unproven, *self.threshold.why_not_proven(self.setting)
+        return Claim(
+            statement=statement(
+                problem, None if self.left is None else int(problem.listable[self.left].sum())
+            ),
+            risk=problem.delta,
+            figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
+            threshold=self.threshold.name,
+            source=self.threshold.source,
+            assumptions=tuple(self._assumptions()),
+            condition=relation.assumed,
+            condition_badge=relation.badge,
+            not_assumed=relation.not_assumed,
+            why_heuristic=(*unproven, *self.noise.flaws),
+            extends=self.algorithm.extends,
+        )
+
+    def _assumptions(self) -> list[Assumption]:
+        """What the proof needs."""
+        noise, relation = self.noise, self.relation
+        found = [
+            Assumption("Noise", noise.assumption, noise.explanation, short=noise.short),
+            Assumption("Model", relation.assumed, relation.explanation, short=relation.short),
+        ]
+        if self.threshold.needs_S:
+            words = (
+                f"‖θ‖ ≤ S = {self.problem.S:g}. S was given, not estimated. If θ is longer, the "
+                "claim does not hold."
+            )
+            found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
+        blocks = self.problem.blocks
+        shared = Assumption(
+            blocks.heading, blocks.assumption, blocks.explanation, short=blocks.short
+        )
+        return [*found, shared]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -66,7 +66,7 @@ class Setup:
     alone: bool = False
     has_pilot: bool = False  # whether the first evaluations are set aside
     aim: Aim = CERTAINTY  # when it stops
-    pace: Pace = field(default_factory=lambda: ROUNDS)
+    pace: Pace = ROUNDS
 
     @cached_property
     def weights(self) -> Reals:

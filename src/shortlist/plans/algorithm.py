@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.blocks import NO_BLOCKS
-from shortlist.engine.algorithm import OWN, Algorithm
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import OWN, Algorithm, Procedure
 from shortlist.errors import InvalidSetting
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.plans.engine import PlanEngine
@@ -69,10 +68,10 @@ class Planned(Algorithm):
     >>> import numpy as np
     >>> from shortlist.catalog.registry import find_algorithm
     >>> uniform = find_algorithm("Uniform")
-    >>> bound = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
-    >>> bound.proven, bound.engine.setup.initial.tolist()
+    >>> procedure = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
+    >>> procedure.proven, procedure.engine.setup.initial.tolist()
     (True, [0, 1, 2])
-    >>> uniform.bind(bound.problem, "frequentist")
+    >>> uniform.bind(procedure.problem, "frequentist")
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: Uniform uses its own bound ('contrast_mixture'), which cannot be replaced: leave threshold=None, got 'frequentist'.
@@ -101,7 +100,7 @@ class Planned(Algorithm):
         """Its name: the strategy is the user's own code."""
         return {"name": self.name, "strategy": OWN}
 
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
+    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
         """The algorithm on a problem."""
         suited = problem.noise.suited(self, self.in_range or self)
         if suited is not self:
@@ -146,20 +145,12 @@ class Planned(Algorithm):
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
             reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
-        return AlgorithmOnProblem(
-            self.name,
+        return Procedure(
+            self,
             problem,
             self.threshold,
             setting,
             relation_on(problem, self.relation),
             self.engine(self.strategy, reduced),
-            list(self.unproven),
-            extends=self.extends,
-            results=self.results,
-            own_interval=self.interval,
-            method=self.method,
-            cited=tuple(self.cited),
             rebind=self.bind,
-            takes=self.takes,
-            uses_costs=self.uses_costs,
         )

@@ -16,8 +16,7 @@ import numpy as np
 
 from shortlist.aim import Budget
 from shortlist.arrays import Integers, Reals
-from shortlist.engine.algorithm import Algorithm
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.engine.follow import TAKE, Position, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
@@ -43,10 +42,10 @@ NORMAL = StrategyThreshold(
 
 
 @dataclass(frozen=True)
-class BudgetedOnProblem(AlgorithmOnProblem):
+class BudgetedProcedure(Procedure):
     """An algorithm with a budget, on a problem."""
 
-    algorithm: Budgeted | None = None
+    algorithm: Budgeted
 
     def coverage_if(self, *, proven: bool) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
@@ -59,7 +58,6 @@ class BudgetedOnProblem(AlgorithmOnProblem):
     @property
     def claim(self) -> Claim:
         """That it claims nothing; the study adds an estimate of how sure it is."""
-        assert self.algorithm is not None
         plain = super().claim
         return BudgetClaim(
             **{
@@ -90,6 +88,7 @@ class Budgeted(Algorithm):
     extension: ClassVar[str]  # what is known of it, as a sentence
     how: ClassVar[str]  # how it spends the budget, for the middle of a sentence
     spending: ClassVar[type[BudgetStrategy]]  # where it spends
+    unproven = ("a budget is spent, whether or not the answer is certain by then",)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
@@ -107,7 +106,7 @@ class Budgeted(Algorithm):
             f"It is an extension without a theorem of {', '.join(w.short for w in self.cited)}."
         )
 
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
+    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
         """The algorithm on a problem."""
         if self.budget < problem.rank:
             raise InvalidSetting(
@@ -117,18 +116,11 @@ class Budgeted(Algorithm):
             )
         strategy = partial(self.spending, budget=self.budget)
         plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
-        bound = plain.bind(problem, threshold)
-        assert isinstance(bound.engine, PlanEngine)
-        engine = BudgetEngine(strategy, bound.engine.problem, aim=Budget(self.budget))
-        reasons = ["a budget is spent, whether or not the answer is certain by then"]
-        given = self.name, problem, NORMAL, bound.setting, bound.relation, engine, reasons
-        return BudgetedOnProblem(
-            *given,
-            algorithm=self,
-            method=self.method,
-            cited=tuple(self.cited),
-            rebind=self.bind,
-        )
+        procedure = plain.bind(problem, threshold)
+        assert isinstance(procedure.engine, PlanEngine)
+        engine = BudgetEngine(strategy, procedure.engine.problem, aim=Budget(self.budget))
+        given = self, problem, NORMAL, procedure.setting, procedure.relation, engine
+        return BudgetedProcedure(*given, rebind=self.bind)
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at

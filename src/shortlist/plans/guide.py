@@ -22,8 +22,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import contrast_design, own_design
-from shortlist.engine.algorithm import Algorithm, Need
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Algorithm, Need, Procedure
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
@@ -486,7 +485,7 @@ class Guided(Algorithm):
         problem: Problem,
         threshold: Any = None,
         past: tuple[PlanResults, Mask] | None = None,
-    ) -> AlgorithmOnProblem:
+    ) -> Procedure:
         """The algorithm on a problem, from the first result on or after those of the past."""
         guided = partial(
             GuidedStrategy, features=problem.given.numbers, model=self.model, past=past

@@ -87,7 +87,7 @@ def headline(study: Study, evaluations: int) -> str:
     elif study.audit.is_running:
         state = f"stopped after {study.answered_at:,}, testing linearity"
     return (
-        f"{study.bound.name}: the {problem.m} best of {problem.eligible}, ε = {problem.epsilon:g}, "
+        f"{study.procedure.name}: the {problem.m} best of {problem.eligible}, ε = {problem.epsilon:g}, "
         f"{until};\n{evaluations:,} evaluations, {state}"
     )
 

@@ -82,10 +82,10 @@ def plane(
     words = _arms(panel, places, table["mean"].to_numpy())
     if look is not None:
         words += _boundary(panel, places, look)
-    if study.bound.relation.guide:
+    if study.procedure.relation.guide:
         words += "The features helped to guess, and had no part in the verification. "
-    elif not study.bound.relation.uses_features:
-        words += f"{study.bound.name} does not look at the features. "
+    elif not study.procedure.relation.uses_features:
+        words += f"{study.procedure.name} does not look at the features. "
     words += "A name that would cover another, or a point, is left out. "
     _axes(panel, shares)
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"

@@ -78,8 +78,8 @@ def intervals(
     if look is None:
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(look)
-    alone = study.bound.engine.setup.alone
-    own_axis = f"mean, with its interval {study.bound.interval.formula}"
+    alone = study.procedure.engine.setup.alone
+    own_axis = f"mean, with its interval {study.procedure.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     shown = labels_of(look, arms, panels[0]), [colour(look, arm) for arm in arms]
     words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look)
@@ -208,7 +208,7 @@ def _dots_alone(look: Look, arms: list[int]) -> str:
 
 def _shade(ax: Any, study: Study, look: Look) -> None:
     """Shade the band from L_j (where the smallest are sought, U_j) as wide as the statistic."""
-    if not study.bound.engine.setup.lagged:
+    if not study.procedure.engine.setup.lagged:
         column, width = ("lower", look.statistic)
         if study.problem.minimizes:
             column, width = "upper", -look.statistic
@@ -220,7 +220,7 @@ def _shade(ax: Any, study: Study, look: Look) -> None:
 
 def _stop(study: Study, look: Look, ax: Any) -> str:
     """What stops the study, as sentences."""
-    setup, m = study.bound.engine.setup, study.problem.m
+    setup, m = study.procedure.engine.setup, study.problem.m
     alone = setup.alone
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"

@@ -71,7 +71,7 @@ def shrinking(
     """
     past = study.history() if history is None else history
     look = past.last if study.evaluations else None
-    alone, signs = study.bound.engine.setup.alone, study.bound.interval.formula
+    alone, signs = study.procedure.engine.setup.alone, study.procedure.interval.formula
     heights = [3.0] if alone or look is None else [3.0, 1.3]
     size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
     panels = panels_for(ax, size, heights)[1][: len(heights)]  # of those given, the first

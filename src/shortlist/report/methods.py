@@ -51,7 +51,7 @@ def methods(analysis: Analysis) -> str:
 
 def cited(study: Study) -> list[Work]:
     """The works that the text names, this software and the paper first, each once."""
-    own, source = study.bound.cited, study.bound.threshold.source
+    own, source = study.procedure.algorithm.cited, study.procedure.threshold.source
     return list(dict.fromkeys([SOFTWARE, work(PAPER), *own, *named_in(source)]))
 
 
@@ -68,29 +68,29 @@ def plain(name: str) -> str:
 
 
 def _design(study: Study) -> list[str]:
-    problem, bound = study.problem, study.bound
+    problem, procedure = study.problem, study.procedure
     wanted = "the best" if problem.m == 1 else f"the m = {problem.m:,} best"
     if problem.minimizes:
         wanted += " (smallest mean)"
-    model = plain(bound.relation.method)
+    model = plain(procedure.relation.method)
     paper, which = work(PAPER).short, f"{wanted} of K = {problem.eligible:,} arms"
     looked = study.aim.method(which, paper)
     if not study.aim.certifies:
         return [
             looked,
             model,
-            plain(bound.method),
+            plain(procedure.algorithm.method),
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
             f"ε = {problem.epsilon:g}.",
         ]
-    S = f" and the bound S = {problem.S:g} on ‖θ‖" if bound.threshold.needs_S else ""
+    S = f" and the bound S = {problem.S:g} on ‖θ‖" if procedure.threshold.needs_S else ""
     return [
         looked,
         model,
-        plain(bound.method),
-        f"Its confidence widths used the threshold '{plain(bound.threshold.name)}' "
-        f"({bound.threshold.source}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {bound.noise.description}{S}.",
+        plain(procedure.algorithm.method),
+        f"Its confidence widths used the threshold '{plain(procedure.threshold.name)}' "
+        f"({procedure.threshold.source}) with risk δ = {problem.delta:g}, slack "
+        f"ε = {problem.epsilon:g}, {procedure.noise.description}{S}.",
     ]
 
 
@@ -116,7 +116,7 @@ def _course(analysis: Analysis) -> list[str]:
             "the results."
         )
     if study.model.verifies:
-        first = study.model.first_bound
+        first = study.model.first_procedure
         words.append(
             f"The first {count(study.model.verified_from, 'evaluation')} were chosen by "
             f"{plain(first.name)}, whose answer would assume that {first.relation.assumed}. Its "
@@ -174,7 +174,7 @@ def _origins(study: Study) -> list[str]:
     causes = Counter(trial.cause.origin for trial in taken)
     beyond = len(beyond_first_plan(study, taken))
     parts = {
-        f"set beforehand ({study.bound.engine.setup.pace.opening_pulls})": causes["initial"]
+        f"set beforehand ({study.procedure.engine.setup.pace.opening_pulls})": causes["initial"]
         - beyond,
         "asked for before the results of the first plan were in": beyond,
         "chosen in view of the results by then": causes["round"] + causes["second of a round"],

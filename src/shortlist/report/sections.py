@@ -79,11 +79,11 @@ MEANS = (
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    classical = not study.bound.relation.uses_features
-    alone = study.bound.engine.setup.alone
+    classical = not study.procedure.relation.uses_features
+    alone = study.procedure.engine.setup.alone
     compared = "The stop compares these intervals." if alone else study.aim.compared
     return (
-        f"{'' if classical else MEANS}Each interval is that of the arm alone: {study.bound.interval.meaning}. "
+        f"{'' if classical else MEANS}Each interval is that of the arm alone: {study.procedure.interval.meaning}. "
         f"{study.coverage} {compared}"
     )
 
@@ -174,31 +174,36 @@ def failures(study: Study) -> HtmlTable:
 
 def specification(study: Study) -> list[tuple[str, str]]:
     """What the study was told to do, and the software that read it: names and values."""
-    problem, bound = study.problem, study.bound
+    problem, procedure = study.problem, study.procedure
     S = "not given" if problem.S is None else f"{problem.S:g}"
-    if problem.S is not None and not bound.threshold.needs_S:
+    if problem.S is not None and not procedure.threshold.needs_S:
         S += " (not used by this threshold)"
     rows = [
-        ("Algorithm", bound.name),
-        ("Threshold", bound.threshold.name),
+        ("Algorithm", procedure.name),
+        ("Threshold", procedure.threshold.name),
         ("Risk, δ", study.aim.delta_words(problem.delta)),
         ("Slack, ε", f"{problem.epsilon:g}"),
-        ("Noise, σ", bound.noise.specification),
+        ("Noise, σ", procedure.noise.specification),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
         ("Arms, K", f"{problem.eligible:,}"),
-        ("Features, N", bound.relation.features_used),
-        ("Regularisation, λ", f"{bound.setting.regularization:g}"),
-        (bound.engine.setup.pace.opening, f"{len(study.model.first_bound.engine.setup.initial):,}"),
+        ("Features, N", procedure.relation.features_used),
+        ("Regularisation, λ", f"{procedure.setting.regularization:g}"),
+        (
+            procedure.engine.setup.pace.opening,
+            f"{len(study.model.first_procedure.engine.setup.initial):,}",
+        ),
         ("Seed", str(study.seed)),
     ]
     if study.model.verifies:
-        before = f"{study.model.first_bound.name}, for {study.model.verified_from:,} evaluations"
+        before = (
+            f"{study.model.first_procedure.name}, for {study.model.verified_from:,} evaluations"
+        )
         rows.insert(1, ("Before the verification", before))
     rows[1:1] = study.aim.settings
-    rows += [("Costs", bound.cost_words)] * bool(bound.cost_words)
+    rows += [("Costs", procedure.cost_words)] * bool(procedure.cost_words)
     rows += [("Controls", problem.controls.words(problem.names))] * problem.controls.exist
-    rows += bound.relation.settings
+    rows += procedure.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]

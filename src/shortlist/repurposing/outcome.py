@@ -222,13 +222,13 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
 
     The rewards, from ``DrugScreen.simulate``, show the misfit of the linear model.
     """
-    problem, relation = study.problem, study.bound.relation
+    problem, relation = study.problem, study.procedure.relation
     claimed = problem.noise.figure
     holds = (
         "holds" if problem.sigma >= SIGMA else "is your own assumption: only 0.5 or more is proven"
     )
     rests = f"is ½-sub-Gaussian whatever its distribution, so {claimed} {holds}"
-    if not study.bound.noise.uses_sigma:
+    if not study.procedure.noise.uses_sigma:
         rests = "nothing else is assumed of it"
     words = [f"Noise: a reward lies in [0, 1] and {rests}."]
     if not relation.uses_features:

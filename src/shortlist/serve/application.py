@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
+import socket
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -36,7 +37,7 @@ from shortlist.errors import (
 )
 from shortlist.printable import count, plain
 from shortlist.serve import actions, pages
-from shortlist.serve.connection import STRANGERS, Connection
+from shortlist.serve.connection import AT_ONCE, WAITING, Connection
 from shortlist.serve.follower import Follower
 from shortlist.serve.guard import API, PAGE, Guard
 from shortlist.serve.single_thread import SingleThread
@@ -103,9 +104,22 @@ def server(app: ASGIApp) -> Server:
         log_level="error",
         timeout_keep_alive=60,
         timeout_graceful_shutdown=GRACE,
-        backlog=STRANGERS,  # so many are accepted at once: file handles must be left
+        backlog=AT_ONCE,
     )
-    return Server(config)
+    return _Server(config)
+
+
+class _Server(Server):
+    """A server that accepts few connections at once, while many may wait to be accepted.
+
+    Uvicorn has one number for both.
+    """
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to accept."""
+        await super().startup(sockets)
+        for listener in sockets or []:
+            listener.listen(WAITING)
 
 
 class _Served:

@@ -9,6 +9,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 INVITED = "shortlist.invited"  # in the scope of a request that has shown the token
 SECONDS = 10.0  # for a connection to show the token
 STRANGERS = 64  # connections that have not
+AT_ONCE = 8  # connections accepted in one turn of the event loop
+WAITING = 512  # connections that the system keeps until they are accepted
 
 
 class Connection(H11Protocol):
@@ -16,6 +18,10 @@ class Connection(H11Protocol):
 
     Without this, half a request would hold a file handle for ever, and a thousand of them all there
     are. Uvicorn limits the time between two requests, and the number of connections of all together.
+
+    Whoever sends the token at once is not closed: what it sent has arrived while it waited to be
+    accepted, is read two turns of the event loop later, and ``STRANGERS / AT_ONCE`` turns pass
+    before so many others have come that it would have to go.
     """
 
     since = 0.0

@@ -19,7 +19,7 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.noise.estimated import first_of_each
 from shortlist.numerics.random import run_seeds
@@ -82,7 +82,7 @@ class Chunk:
 
 
 def chunks_of(
-    bound: AlgorithmOnProblem,
+    procedure: Procedure,
     reward: Rule,
     parameters: NDArray[np.float64],
     shares: list[NDArray[np.uint64]],
@@ -91,21 +91,21 @@ def chunks_of(
 ) -> list[Chunk]:
     """One chunk for each share of the seeds; one per run where σ is estimated by every run."""
 
-    def chunks(bound: AlgorithmOnProblem, shares: list[Any]) -> list[Chunk]:
-        rest = max_samples, uuid4().hex, bound.problem if audit else None
-        return [Chunk(bound.engine, reward, parameters, seeds, *rest) for seeds in shares]
+    def chunks(procedure: Procedure, shares: list[Any]) -> list[Chunk]:
+        rest = max_samples, uuid4().hex, procedure.problem if audit else None
+        return [Chunk(procedure.engine, reward, parameters, seeds, *rest) for seeds in shares]
 
-    if not bound.problem.noise.awaits_estimate:
-        return chunks(bound, shares)
-    initial, wanted = bound.engine.setup.initial, bound.engine.setup.wanted
-    if bound.engine.setup.pace.makes_plans:
+    if not procedure.problem.noise.awaits_estimate:
+        return chunks(procedure, shares)
+    initial, wanted = procedure.engine.setup.initial, procedure.engine.setup.wanted
+    if procedure.engine.setup.pace.makes_plans:
         initial = np.sort(initial)  # a plan is simulated arm by arm
     made = []
     for seed in np.concatenate(shares):
         drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
         replicates = first_of_each(initial, drawn, wanted)
         assert replicates is not None
-        made += chunks(bound.estimated(replicates), [np.array([seed])])
+        made += chunks(procedure.estimated(replicates), [np.array([seed])])
     return made
 
 

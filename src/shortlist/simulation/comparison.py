@@ -19,8 +19,7 @@ import pandas as pd
 
 from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine.algorithm import Algorithm
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
 from shortlist.numerics.random import run_seeds
@@ -126,12 +125,14 @@ def compare(
     ]
     if suspicious_delta(delta):
         warn_caller(UserWarning(suspicious_delta(delta)))
-    bound_on = [
-        _bound(choices, problem, threshold, one)
+    by_name = [
+        _procedures(choices, problem, threshold, one)
         for one, problem in zip(each, problems, strict=True)
     ]
     shortest = max(
-        len(bound.engine.setup.initial) for bounds in bound_on for bound in bounds.values()
+        len(procedure.engine.setup.initial)
+        for procedures in by_name
+        for procedure in procedures.values()
     )
     if max_samples < shortest:
         raise InvalidSetting(
@@ -142,17 +143,17 @@ def compare(
     where = None if executor is None else find_executor(executor)
     shares = np.array_split(seeds, _chunk_count(runs, cores))
     tables = []
-    for one, bounds in zip(each, bound_on, strict=True):
+    for one, procedures in zip(each, by_name, strict=True):
         chunks = {
             name: chunks_of(
-                bound,
+                procedure,
                 one.reward,
                 one.parameters,
                 shares,
                 max_samples,
-                audit=audit and is_audited(bound),
+                audit=audit and is_audited(procedure),
             )
-            for name, bound in bounds.items()
+            for name, procedure in procedures.items()
         }
         if where is not None:
             for name, (first, *_) in chunks.items():
@@ -160,7 +161,8 @@ def compare(
         with ThreadSender(cores) if where is None else Sender.to(where) as sender:
             outcomes = _run_all(chunks, sender, progress)
         tables += [
-            _rows(name, bound, one, start, outcomes[name], audit) for name, bound in bounds.items()
+            _rows(name, procedure, one, start, outcomes[name], audit)
+            for name, procedure in procedures.items()
         ]
     frame = pd.concat(tables, ignore_index=True)
     return Results(frame=frame, instances=each, delta=delta, epsilon=epsilon)
@@ -184,11 +186,11 @@ def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
     return tuple(found.values())
 
 
-def _bound(
+def _procedures(
     choices: list[str | Algorithm], problem: Problem, threshold: Any, instance: Instance
-) -> dict[str, AlgorithmOnProblem]:
+) -> dict[str, Procedure]:
     """The algorithms on a problem, by the names they have in the results."""
-    bounds: dict[str, AlgorithmOnProblem] = {}
+    procedures: dict[str, Procedure] = {}
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:
         chosen, threshold_chosen = resolve_choice(choice, threshold, problem)
@@ -196,29 +198,29 @@ def _bound(
         name = algorithm.name
         if is_auto(choice) and name in listed:
             name = f"auto ({name})"
-        if name in bounds:
+        if name in procedures:
             raise InvalidSetting(
                 f"algorithm {name!r} is listed twice: leave out one of them. To compare settings of "
                 "one algorithm, compose it under two names, such as "
                 "shortlist.GIFA(threshold='pilot', name='m-LinGapE, pilot')."
             )
-        bounds[name] = algorithm.bind(problem, threshold_chosen)
-        _check_range(bounds[name], instance)
-    if not bounds:
+        procedures[name] = algorithm.bind(problem, threshold_chosen)
+        _check_range(procedures[name], instance)
+    if not procedures:
         raise InvalidSetting(
             "no algorithm was given: name one (shortlist.algorithms() lists them)."
         )
-    return bounds
+    return procedures
 
 
-def _check_range(bound: AlgorithmOnProblem, instance: Instance) -> None:
+def _check_range(procedure: Procedure, instance: Instance) -> None:
     """Raise where the instance's rewards leave the range that an algorithm is for."""
     if instance.reward_range is None:
         return
-    (low, high), (least, most) = bound.noise.limits, instance.reward_range
-    if not bound.noise.uses_sigma and (least < low or most > high):
+    (low, high), (least, most) = procedure.noise.limits, instance.reward_range
+    if not procedure.noise.uses_sigma and (least < low or most > high):
         raise InvalidSetting(
-            f"{bound.name} is for rewards from {low:g} to {high:g}, and those of the instance "
+            f"{procedure.name} is for rewards from {low:g} to {high:g}, and those of the instance "
             f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "
             "algorithm that uses σ (LUCB, Racing)."
         )
@@ -294,7 +296,7 @@ def _progress_bar(wanted: bool, total: int) -> Iterator[Callable[[str, int], Non
 
 def _rows(
     name: str,
-    bound: AlgorithmOnProblem,
+    procedure: Procedure,
     instance: Instance,
     start: int,
     parts: list[Runs],
@@ -309,11 +311,13 @@ def _rows(
         "seed": runs.seeds,
         "samples": runs.samples,
         "stopped": runs.stopped,
-        "correct": ~(runs.recommended & ~instance.acceptable(bound.problem.epsilon)).any(axis=1),
+        "correct": ~(runs.recommended & ~instance.acceptable(procedure.problem.epsilon)).any(
+            axis=1
+        ),
         "recommendation": [names[row].tolist() for row in runs.recommended],
         "pulls": runs.pulls.tolist(),
-        "threshold": bound.threshold.name,
-        "proven": bound.proven,
+        "threshold": procedure.threshold.name,
+        "proven": procedure.proven,
     }
     if instance.costs.stated:
         columns["cost"] = runs.pulls @ instance.costs.of_arms(len(names))

@@ -15,7 +15,7 @@ from shortlist.catalog.recommendation import algorithm_for_trust
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import positive
 from shortlist.numerics.jit import notice
-from shortlist.plans.budget import BudgetedOnProblem
+from shortlist.plans.budget import BudgetedProcedure
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
@@ -123,13 +123,13 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     ``pilot`` has means by name. Only ``algorithm`` and ``threshold`` are used of the
     settings that the study was made with.
     """
-    initial = study.bound.engine.setup.initial
+    initial = study.procedure.engine.setup.initial
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
     if study.problem.noise.awaits_estimate:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
-    classical, problem = not study.bound.relation.uses_features, study.problem
+    classical, problem = not study.procedure.relation.uses_features, study.problem
     every, misfit = _pilot_means(study, pilot)
     filled = problem.arms - len(pilot) if classical else 0
     known = (*first, misfit, filled)
@@ -180,8 +180,8 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
     """
     problem = study.problem
     rows = [problem.index(name) for name in pilot]
-    means = study.bound.mirrored(np.array(list(pilot.values())))
-    if not study.bound.relation.uses_features:
+    means = study.procedure.mirrored(np.array(list(pilot.values())))
+    if not study.procedure.relation.uses_features:
         every = np.full(problem.arms, means.mean())
         every[rows] = means
         return every, 0.0
@@ -299,7 +299,7 @@ def forecast(
 def _drawn_means(study: Study, spread: float, run: int) -> Reals:
     """Means with this standard deviation over the arms, linear where the answer assumes that."""
     draw, problem = np.random.default_rng([run, DRAWN]), study.problem
-    basis = problem.orthonormal if study.bound.relation.shape else None
+    basis = problem.orthonormal if study.procedure.relation.shape else None
     size = problem.arms if basis is None else basis.shape[1]
     free = draw.standard_normal(size)
     truth = free if basis is None else basis @ free
@@ -327,7 +327,7 @@ def _forecast(
         cost = problem.costs.total(frame["pulls"].iloc[0])
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
 
-    most = len(study.bound.engine.setup.initial) + PROBE
+    most = len(study.procedure.engine.setup.initial) + PROBE
     try:
         simulate(0, most)  # loads what it needs, which is no part of its pace
     except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
@@ -356,9 +356,9 @@ def _forecast(
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    assert isinstance(study.bound, BudgetedOnProblem)
+    assert isinstance(study.procedure, BudgetedProcedure)
     began, runs, wrong = time.monotonic(), 0, 0
     while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
-        frame = _simulated(study, study.bound.algorithm, instance, runs=RUNS, start=runs)
+        frame = _simulated(study, study.procedure.algorithm, instance, runs=RUNS, start=runs)
         runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
     return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))

@@ -74,7 +74,7 @@ def _use(
                 study.tell(trial, float(means[trial.arm]) + 0.001 * study.evaluations)
         study.table()
         instance = from_arrays(x, m=1, sigma=0.5, means=means, noise=noise)
-        most = len(study.bound.engine.setup.initial) + RESULTS
+        most = len(study.procedure.engine.setup.initial) + RESULTS
         compare([algorithm], instance, runs=1, **told, max_samples=most, progress=False)
 
 

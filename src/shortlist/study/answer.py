@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shortlist import notebook
 from shortlist.arrays import Label
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.guarantee import Guarantee
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import printable, rounded_up
@@ -155,7 +155,7 @@ def best_first(table: pd.DataFrame, problem: Problem) -> pd.DataFrame:
 
 
 def arm_table(
-    bound: AlgorithmOnProblem,
+    procedure: Procedure,
     posterior: Posterior,
     C: float,
     now: Any,
@@ -168,11 +168,11 @@ def arm_table(
     The intervals are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others. Those are of the last
     decision, and may be centred elsewhere: one that lacks the mean is made to reach it.
     """
-    problem = bound.problem
+    problem = procedure.problem
     means = lower = upper = np.full(problem.arms, np.nan)
     inside = np.zeros(problem.arms, np.bool_)
     if now is not None:
-        known = bound.engine.estimates(posterior, now)
+        known = procedure.engine.estimates(posterior, now)
         means = known.means.copy()
         if known.intervals is None:
             width = C * problem.sigma * np.sqrt(np.maximum(known.variances, 0.0))
@@ -180,7 +180,7 @@ def arm_table(
         else:
             lower, upper = known.intervals
         lower, upper = np.minimum(lower, means), np.maximum(upper, means)
-        means, lower, upper = map(bound.mirrored, (means, lower, upper))
+        means, lower, upper = map(procedure.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower
         # A retired arm is not estimated, nor one that was added and has no result.

@@ -58,7 +58,7 @@ def error_meaning(study: View, error: float | None) -> str:
     return (
         f"It is an estimate, not a bound: in that share of {DRAWS:,} draws of the true means from "
         f"their posterior, an arm of the shortlist lies {beyond_rank(problem)}. It assumes normal "
-        f"noise with σ = {problem.sigma:g}{study.bound.relation.supposed}."
+        f"noise with σ = {problem.sigma:g}{study.procedure.relation.supposed}."
     )
 
 
@@ -95,7 +95,7 @@ def estimated_error(study: View) -> float | None:
     """
     if study.statistic is None:
         return None
-    engine, posterior = study.bound.engine, study.model.posterior
+    engine, posterior = study.procedure.engine, study.model.posterior
     return share_of_wrong(
         engine.setup.features,
         posterior.pulls,

@@ -63,7 +63,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
     notes = guarantee.exact(study.problem) if _is_exact(study) else []
-    if rests_on_features(study.bound):
+    if rests_on_features(study.procedure):
         notes = [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
             hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
@@ -89,17 +89,17 @@ def _is_exact(study: View) -> bool:
 def _to_come(study: View) -> list[str]:
     """Whether the answer will be tested, in a sentence; none where nothing is assumed."""
     audit = study.audit
-    if audit.wanted and is_audited(study.bound):
+    if audit.wanted and is_audited(study.procedure):
         least = audit_size(study.problem.arms, study.evaluations)
         return [guarantee.will_be_tested(least)]
-    return [untested(study)] if rests_on_features(study.bound) and not audit.wanted else []
+    return [untested(study)] if rests_on_features(study.procedure) and not audit.wanted else []
 
 
 def _assumptions(study: View) -> list[Assumption]:
     """What the claim rests on, with what this study has found about it."""
     found = [
         _model(study, each) if each.name == "Model" else each
-        for each in study.bound.claim.assumptions
+        for each in study.procedure.claim.assumptions
     ]
     if not out_of_order(study):
         found.append(guarantee.IN_ORDER)
@@ -108,7 +108,7 @@ def _assumptions(study: View) -> list[Assumption]:
 
 def _model(study: View, assumption: Assumption) -> Assumption:
     """The assumption on the means, with how it was tested."""
-    if not assumption.words or study.bound.relation.tolerance:
+    if not assumption.words or study.procedure.relation.tolerance:
         return assumption
     if study.audit.rejection is not None:
         finding = guarantee.rejected_by_tests(departure(study))
@@ -189,7 +189,7 @@ def ending(study: View) -> str:
     elif study.done:
         how = f"stopped after {count(study.answered_at, 'evaluation')}."
     before = [source.words for source in study.sources]
-    return " ".join([*before, f"The study {study.name!r} ({study.bound.name}) {how}"])
+    return " ".join([*before, f"The study {study.name!r} ({study.procedure.name}) {how}"])
 
 
 def left_out(results: int, names: Sequence[str]) -> str:

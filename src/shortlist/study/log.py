@@ -21,7 +21,7 @@ import numpy as np
 
 from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
 from shortlist.printable import on_one_line, quoted
@@ -61,13 +61,13 @@ class Log:
 
     def __init__(
         self,
-        bound: AlgorithmOnProblem,
+        procedure: Procedure,
         definition: Definition,
         storage: Storage,
         at_stop: Callable[[], None],
         at_begin: Callable[[], None],
     ) -> None:
-        self._bound, self._definition, self.storage = bound, definition, storage
+        self._procedure, self._definition, self.storage = procedure, definition, storage
         self._at_stop, self._at_begin = at_stop, at_begin
         self._lock = threading.RLock()
         self._is_paused = False
@@ -97,15 +97,15 @@ class Log:
         return time.time() + self._ahead
 
     @property
-    def bound(self) -> AlgorithmOnProblem:
+    def procedure(self) -> Procedure:
         """The algorithm on its problem, with σ if it was to be estimated and has been."""
         self._mend()
-        return self._bound if self._model is None else self._model.bound
+        return self._procedure if self._model is None else self._model.procedure
 
     @property
     def first_problem(self) -> Problem:
         """What the study was begun with."""
-        return self._bound.problem
+        return self._procedure.problem
 
     @property
     def is_classical(self) -> bool:
@@ -157,20 +157,20 @@ class Log:
         with self._lock:
             self._audit = Audit(self._definition.audit)
             seed, additions = self._definition.choices["seed"], self._ledger.additions
-            model = self._model = Model(self._first_bound(), seed, additions)
+            model = self._model = Model(self._first_procedure(), seed, additions)
             model.take(Steps.supposing([]), self._stop)
             return model
 
-    def _first_bound(self) -> AlgorithmOnProblem:
+    def _first_procedure(self) -> Procedure:
         """The algorithm on the arms that count from the first result on."""
-        bound, problem = self._bound, self._bound.problem
+        procedure, problem = self._procedure, self._procedure.problem
         for added in self._ledger.added:
             if added.from_start:
                 problem = problem.with_arms(*added.addition)
         never = [each.arm for each in self._ledger.retired.values() if each.from_start]
-        if problem is bound.problem and not never:
-            return bound
-        return bound.on(problem, np.setdiff1d(np.arange(problem.arms), never))
+        if problem is procedure.problem and not never:
+            return procedure
+        return procedure.on(problem, np.setdiff1d(np.arange(problem.arms), never))
 
     def _take_news(self) -> None:
         """Let model and audit see what is new; from the first result on where one was corrected."""
@@ -364,10 +364,10 @@ class Log:
             return
         # Those under way are counted as told.
         made = len(ledger.taken) + len(ledger.unsettled)
-        count = int(min(count, self._bound.engine.setup.aim.room(made)))
+        count = int(min(count, self._procedure.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
-        controls = self._bound.problem.controls.places(count, ledger.next_block, model.seed)
+        controls = self._procedure.problem.controls.places(count, ledger.next_block, model.seed)
         for place in range(count):
             if (control := controls.get(place, NO_ARM)) != NO_ARM and control not in aside:
                 yield Cell(control), Cause("control")
@@ -632,29 +632,29 @@ class Log:
 
     def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
         """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
-        bound, model = self.bound, self.model
-        name, m = self._ledger.names[arm], bound.problem.m
-        left = int(bound.problem.listable[np.setdiff1d(bound.arms_left, arm)].sum())
+        procedure, model = self.procedure, self.model
+        name, m = self._ledger.names[arm], procedure.problem.m
+        left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arm)].sum())
         if left <= m:
             raise InvalidInput(
                 f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
                 "answer whatever their means, and there would be nothing to find out. Nothing was "
                 "changed."
             )
-        if not bound.engine.setup.aim.certifies:
+        if not procedure.engine.setup.aim.certifies:
             raise InvalidInput(
                 "arms cannot be retired from a study with a budget: what was spent on them would be "
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
                 "budget and these results: new_study.carry_over(study)."
             )
-        if bound.problem.blocks.shifts and self._ledger.trials:
+        if procedure.problem.blocks.shifts and self._ledger.trials:
             raise InvalidInput(
                 "arms cannot be retired from a study whose blocks share a shift: results of plans "
                 "that end early would be taken together, and the proof does not cover that. Nothing "
                 "was changed. Begin a study without the arm. It may be given these results, "
                 "new_study.carry_over(study); its answer is then called heuristic."
             )
-        goes_on = bound.engine.goes_on and model.initialized
+        goes_on = procedure.engine.goes_on and model.initialized
         if whatever_the_results:
             return not goes_on
         if goes_on:
@@ -663,16 +663,16 @@ class Log:
             "If it would have been retired whatever the results, say so: "
             f"study.retire({name!r}, reason=…, whatever_the_results=True)."
         )
-        if bound.engine.goes_on:
+        if procedure.engine.goes_on:
             raise InvalidInput(
                 f"{name!r} cannot be retired because of results before the first plan is complete: "
                 f"nothing was changed. Tell the results of the first plan. {unless}"
             )
         # With features and results in a range the first of the two cannot either.
         ways = ("Guess-and-verify", "Guess-and-verify (own results)")
-        other = ways[bound.name == ways[0]]
+        other = ways[procedure.name == ways[0]]
         raise InvalidInput(
-            f"{bound.name} cannot go on where an arm is retired because of results: the choice of "
+            f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
             f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
             "Otherwise go on with an algorithm that can, and retire it there: "
             f"study.continued(algorithm={other!r})."
@@ -682,7 +682,7 @@ class Log:
         """Let arms be evaluated from now on that were not there before."""
 
         def act(transaction: Transaction) -> None:
-            ledger, bound, model = self._ledger, self.bound, self.model
+            ledger, procedure, model = self._ledger, self.procedure, self.model
             if any((each.names, each.rows) == (names, rows) for each in ledger.added):
                 return
             if known := [name for name in names if name in ledger.names]:
@@ -692,21 +692,21 @@ class Log:
                 )
             from_start = not ledger.trials
             if not from_start:
-                self._check_growth(bound, model)
+                self._check_growth(procedure, model)
             ledger.add(Added(names, rows, from_start), transaction.now, worker())
             LOGGER.info("%d arms added", len(names))
 
         self.change(act)
 
-    def _check_growth(self, bound: AlgorithmOnProblem, model: Model) -> None:
+    def _check_growth(self, procedure: Procedure, model: Model) -> None:
         """Raise where arms cannot be added to a study that has trials."""
         again = (
             "Begin another study with all arms, and give it these results: "
             "new_study.carry_over(study)."
         )
-        if not bound.engine.goes_on:
+        if not procedure.engine.goes_on:
             raise InvalidInput(
-                f"{bound.name} cannot take more arms: its proof is for a number of arms that is "
+                f"{procedure.name} cannot take more arms: its proof is for a number of arms that is "
                 f"fixed before the first result. Nothing was changed. {again}"
             )
         if any(not each.from_start for each in self._ledger.retired.values()):
@@ -714,7 +714,7 @@ class Log:
                 "an arm of this study was retired, and arms cannot be added after that: the proof "
                 f"does not cover it. Nothing was changed. {again}"
             )
-        if bound.problem.epsilon > model.first_bound.problem.epsilon:
+        if procedure.problem.epsilon > model.first_procedure.problem.epsilon:
             raise InvalidInput(
                 "epsilon was made larger in view of the results, and arms cannot be added after "
                 f"that: the proof allows one of the two. Nothing was changed. {again}"
@@ -739,7 +739,7 @@ class Log:
         """Go on with a larger ε, or stop with it; nothing if it is as large already."""
 
         def act(transaction: Transaction) -> None:
-            problem = self.bound.problem
+            problem = self.procedure.problem
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return

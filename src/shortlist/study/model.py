@@ -15,7 +15,7 @@ import pandas as pd
 
 from shortlist.arrays import NO_ARM, Integers, Label, Reals
 from shortlist.blocks import Cell
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import (
     ADD,
     RETIRE,
@@ -52,29 +52,27 @@ class Model:
     ``additions`` are the arms that are added on the way, in order.
     """
 
-    def __init__(
-        self, bound: AlgorithmOnProblem, seed: int, additions: Sequence[Addition] = ()
-    ) -> None:
+    def __init__(self, procedure: Procedure, seed: int, additions: Sequence[Addition] = ()) -> None:
         self.seed, self._additions = seed, additions
         self._before_sigma = Steps.empty(0)
-        self._begin(bound)
+        self._begin(procedure)
 
-    def _begin(self, bound: AlgorithmOnProblem) -> None:
+    def _begin(self, procedure: Procedure) -> None:
         # The first one until the answer is verified, ε made larger, or arms are retired or added.
-        self.bound = self.first_bound = bound
+        self.procedure = self.first_procedure = procedure
         self._added = 0  # how often arms were added
-        self.posterior = bound.engine.posterior()
-        self._keeps_values: bool = bound.problem.noise.suited(False, True)
+        self.posterior = procedure.engine.posterior()
+        self._keeps_values: bool = procedure.problem.noise.suited(False, True)
         self._taken: list[Steps] = []  # results, where single ones are needed
-        self.round: Any = bound.engine.round()
+        self.round: Any = procedure.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
         self.decision: Decision | None = None
         self.initialized = False  # whether the initial pulls are in
         self.stopped = False  # whether the last round said stop and nobody has taken it back
         self.verifies = False  # whether own results verify the answer, after one that was not
         self.verified_from = 0  # after how many results the verification began, if it did
-        self._minimizes = bound.problem.minimizes
-        self._awaits_sigma = bound.problem.noise.awaits_estimate
+        self._minimizes = procedure.problem.minimizes
+        self._awaits_sigma = procedure.problem.noise.awaits_estimate
         self._position = Position.start()
         self._digest: str | None = None
         self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
@@ -87,7 +85,7 @@ class Model:
     @property
     def looks(self) -> bool:
         """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
-        if self.decision is None or not self.bound.engine.setup.has_pilot:
+        if self.decision is None or not self.procedure.engine.setup.has_pilot:
             return self.decision is not None
         return self.initialized and self.posterior.pilot_size > 0
 
@@ -95,7 +93,7 @@ class Model:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
             told = steps.kinds == TAKE
-            mirrored = np.where(told, self.bound.mirrored(steps.values), steps.values)
+            mirrored = np.where(told, self.procedure.mirrored(steps.values), steps.values)
             steps = replace(steps, values=mirrored)
         if self._awaits_sigma:
             steps = self._estimate_sigma(steps)
@@ -126,25 +124,25 @@ class Model:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
         if not self.initialized or self.verifies:  # as after a correction of an early result
             return
-        bound = self.bound
-        given = self._past(), self.round.inside[bound.arms_left]
-        bound = replace(bound, rebind=partial(Guided().bind, past=given))
-        self.bound = bound.on(bound.problem, bound.arms_left)
+        procedure = self.procedure
+        given = self._past(), self.round.inside[procedure.arms_left]
+        procedure = replace(procedure, rebind=partial(Guided().bind, past=given))
+        self.procedure = procedure.on(procedure.problem, procedure.arms_left)
         self.verifies, self.verified_from = True, self.posterior.observed
-        self.round = self.bound.engine.round()
+        self.round = self.procedure.engine.round()
         self._decide_again()
 
     def _retire(self, arm: int, *, proves: bool = True) -> None:
         """Go on without an arm; where it no longer ``proves``, what came before only guides."""
-        left = self.bound.arms_left
+        left = self.procedure.arms_left
         stay = np.flatnonzero(left != arm)
-        self._go_on(self.bound.problem, left[stay], stay, proves=proves)
+        self._go_on(self.procedure.problem, left[stay], stay, proves=proves)
 
     def _add(self, _: int) -> None:
         """Go on with more arms."""
         names, rows = self._additions[self._added]
         self._added += 1
-        before, left = self.bound.problem, self.bound.arms_left
+        before, left = self.procedure.problem, self.procedure.arms_left
         problem = before.with_arms(names, rows)
         new = np.arange(before.arms, problem.arms)
         places = np.append(np.arange(len(left)), np.full(len(new), NO_ARM))
@@ -153,15 +151,15 @@ class Model:
     def _go_on(self, problem: Problem, arms: Integers, places: Integers, *, proves: bool) -> None:
         """Bind the algorithm to these arms of a problem, and let it take over what it knows."""
         past = self.posterior
-        self.bound = self.bound.on(problem, arms)
-        self.posterior = self.bound.engine.posterior()
+        self.procedure = self.procedure.on(problem, arms)
+        self.posterior = self.procedure.engine.posterior()
         refill(self.posterior, past, places)
-        self.round = self.bound.engine.go_on(self.round, places, self.seed, proves=proves)
+        self.round = self.procedure.engine.go_on(self.round, places, self.seed, proves=proves)
         self._decide_again()
 
     def _decide_again(self) -> None:
         """Make the first decision of an algorithm that was bound again; it may be to stop."""
-        decided = self.bound.engine.last_decision(self.posterior, self.round, self.seed)
+        decided = self.procedure.engine.last_decision(self.posterior, self.round, self.seed)
         self.decision, self.stopped = decided[0], False
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
@@ -173,16 +171,16 @@ class Model:
             return PlanResults(state.pulls.copy(), state.sums.copy())
         arms = np.concatenate([each.arms for each in self._taken])
         values = np.concatenate([each.values for each in self._taken])  # noqa: PD011
-        every = PlanResults.of(self.bound.problem.arms, arms, values)
-        return every.placed(self.bound.arms_left)
+        every = PlanResults.of(self.procedure.problem.arms, arms, values)
+        return every.placed(self.procedure.arms_left)
 
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
-        if epsilon <= self.bound.problem.epsilon:
+        if epsilon <= self.procedure.problem.epsilon:
             return
         was_stopped, position = self.stopped, self._position
-        self.bound = self.bound.widened(epsilon)
-        self.round = self.bound.engine.widen(
+        self.procedure = self.procedure.widened(epsilon)
+        self.round = self.procedure.engine.widen(
             self.posterior, self.round, self.seed, position, held=held
         )
         self.stopped = bool(position.is_stopped[0])
@@ -200,7 +198,7 @@ class Model:
         at_stop()
 
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
-        position, engine = self._position, self.bound.engine
+        position, engine = self._position, self.procedure.engine
         position.next[0] = position.is_in[0] = 0
         if self._keeps_values:
             self._taken.append(steps.mapped(lambda each: each[steps.kinds == TAKE]))
@@ -222,20 +220,20 @@ class Model:
 
     def _table_now(self, arms: Integers | slice) -> pd.DataFrame:
         now = None if self.decision is None else self.round
-        C = self.bound.engine.threshold(self.posterior, now) if self.looks else math.nan
-        return arm_table(self.bound, self.posterior, C, now, arms)
+        C = self.procedure.engine.threshold(self.posterior, now) if self.looks else math.nan
+        return arm_table(self.procedure, self.posterior, C, now, arms)
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
         """Estimate σ once all initial pulls are in; returns the steps to take then."""
         so_far = self._before_sigma.then(steps)
         told = so_far.kinds == TAKE
-        wanted = self.bound.engine.setup.wanted
+        wanted = self.procedure.engine.setup.wanted
         replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)  # noqa: PD011
         if replicates is None:
             self._before_sigma = so_far
             return steps
         self._before_sigma = Steps.empty(0)
-        self._begin(self.first_bound.estimated(replicates))
+        self._begin(self.first_procedure.estimated(replicates))
         return so_far
 
     def digest(self) -> str:
@@ -258,7 +256,7 @@ class Ahead:
         self._decide: Callable[[list[Cell], Collection[int]], Decision | None] | None = None
         self._supposed = cells
         if not model.initialized:
-            self._opening, counts = model.bound.engine.initial_pulls(model.posterior)
+            self._opening, counts = model.procedure.engine.initial_pulls(model.posterior)
             self._earlier = _earlier(self._opening)
             arms = np.array([cell.arm for cell in cells], np.int64)
             self._pulls = counts + np.bincount(arms, minlength=len(counts))
@@ -271,7 +269,7 @@ class Ahead:
 
     def initial(self, set_aside: Collection[int]) -> Cell | None:
         """The next initial pull; None where all that are missing are of arms set aside."""
-        if self._model.bound.problem.blocks.exist:  # the first plan names its cells
+        if self._model.procedure.problem.blocks.exist:  # the first plan names its cells
             decision = self.decide(set_aside)
             return None if decision is None else Cell(decision.arm, decision.block)
         arm = self._initial_arm(set_aside)
@@ -295,7 +293,7 @@ class Ahead:
         """What to evaluate next, without a look at the stop; None if only arms set aside."""
         model = self._model
         if self._decide is None:
-            self._decide = model.bound.engine.ahead(model.posterior, model.round, model.seed)
+            self._decide = model.procedure.engine.ahead(model.posterior, model.round, model.seed)
         decision = self._decide(self._supposed, set_aside)
         self._supposed = []
         return decision

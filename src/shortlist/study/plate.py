@@ -193,7 +193,7 @@ def match(
     values = dict(zip(filled, numbers, strict=True))
     for row, value in values.items():
         try:
-            study.bound.noise.check_result(value)
+            study.procedure.noise.check_result(value)
         except InvalidInput as error:
             raise InvalidInput(f"{file}, line {row.line}: {error}") from None
     matched = PlateResults([], [], [], [], [])

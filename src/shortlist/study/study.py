@@ -20,8 +20,7 @@ from shortlist.arrays import Label
 from shortlist.blocks import Blocks, Cell
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine.algorithm import Algorithm
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.errors import (
     ArmSetAside,
     DamagedStorage,
@@ -174,7 +173,8 @@ class Study(View):
     ['a']
     """
 
-    _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
+    # The number of changes that the answer is as of, whether it is final, and the answer.
+    _answer: tuple[tuple[int, bool], Shortlist] | None
 
     def __init__(
         self,
@@ -232,8 +232,8 @@ class Study(View):
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
-        bound = find_algorithm(chosen).bind(problem, wide)
-        if doubt := bound.engine.setup.aim.doubtful_delta(problem.delta):
+        procedure = find_algorithm(chosen).bind(problem, wide)
+        if doubt := procedure.engine.setup.aim.doubtful_delta(problem.delta):
             raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
@@ -265,11 +265,11 @@ class Study(View):
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
                 # What is chosen by default is what it was when the study was begun.
                 chosen, wide = definition.recalled(None, self.name)
-                bound = find_algorithm(chosen).bind(problem, wide)
-            elif bound.problem is not problem:
-                bound = find_algorithm(chosen).bind(problem, wide)
-        self._begin(bound, definition, kept)
-        if self.bound.relation.uses_features:
+                procedure = find_algorithm(chosen).bind(problem, wide)
+            elif procedure.problem is not problem:
+                procedure = find_algorithm(chosen).bind(problem, wide)
+        self._begin(procedure, definition, kept)
+        if self.procedure.relation.uses_features:
             warn_of_features(problem)
 
     @classmethod
@@ -385,7 +385,7 @@ class Study(View):
         >>> free.name, free.evaluations, free.problem.is_classical
         ('study, without features', 1, True)
         >>> guided = study.continued(trust="guide")
-        >>> guided.evaluations, guided.bound.name
+        >>> guided.evaluations, guided.procedure.name
         (1, 'Guess-and-verify (guided by least squares)')
         """
         if not changes:
@@ -393,7 +393,7 @@ class Study(View):
                 "a continuation differs from its study, but no change was given. Say what is "
                 "different, such as features=None, trust='guide' or delta=0.01."
             )
-        problem = self.problem.of_arms(self.bound.arms_left)
+        problem = self.problem.of_arms(self.procedure.arms_left)
         settings: dict[str, Any] = {
             "features": None if problem.is_classical else problem.given,
             "m": problem.m,
@@ -457,7 +457,7 @@ class Study(View):
                 "this study: nothing was told. Arms are matched by their names."
             )
         for value in {trial.value for trial in taken}:
-            checked_value(value, self.bound)
+            checked_value(value, self.procedure)
         corrected = sum(bool(trial.corrections) for trial in taken)
         words = f" Of its results, {corrected:,} had been corrected." if corrected else ""
         if lacking:
@@ -498,10 +498,10 @@ class Study(View):
         pairs = [(here.get(there.number), there) for there in other.taken]
         return [(own, there) for own, there in pairs if own and own.value != there.value]
 
-    def _begin(self, bound: AlgorithmOnProblem, definition: Definition, storage: Storage) -> None:
+    def _begin(self, procedure: Procedure, definition: Definition, storage: Storage) -> None:
         self.seed = checked_seed(definition.choices["seed"])
         self._watch = Watch()
-        self._log = Log(bound, definition, storage, self._keep_answer, self._forget_answer)
+        self._log = Log(procedure, definition, storage, self._keep_answer, self._forget_answer)
         if storage.where is not None:
             self._log.refresh()
             words = "the study %r in %s has %d results"
@@ -513,12 +513,10 @@ class Study(View):
     @property
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
-        if not self.done:
-            return self._shortlist(final=False)
-        changes = self._log.ledger.changes
-        if self._final is None or self._final[0] != changes:
-            self._final = changes, self._shortlist(final=True)
-        return self._final[1]
+        as_of = self._log.ledger.changes, self.done
+        if self._answer is None or self._answer[0] != as_of:
+            self._answer = as_of, self._shortlist(final=self.done)
+        return self._answer[1]
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
@@ -526,7 +524,7 @@ class Study(View):
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
-        self._final, self._answered_at = None, 0
+        self._answer, self._answered_at = None, 0
 
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.model.table()
@@ -582,7 +580,7 @@ class Study(View):
         """
         ledger, against = self._log.ledger, doubts(self)
         beyond = {trial.number for trial in beyond_first_plan(self, ledger.trials)}
-        pace = self.bound.engine.setup.pace
+        pace = self.procedure.engine.setup.pace
         found = [
             Reason.of(trial, self.problem, self.aim, pace, beyond=trial.number in beyond)
             for trial in map(ledger.find, trials)
@@ -700,7 +698,7 @@ class Study(View):
                     "block= can only be used with arm=…: a requested trial has its block."
                 )
             return self.tell_many([(trial, value)], if_told=if_told)[0]
-        result = checked_value(value, self.bound)
+        result = checked_value(value, self.procedure)
         cell = Cell(self.problem.index(arm), self.problem.blocks.index(block))  # type: ignore[arg-type]
         unasked = [(cell, result, checked_key(key))]
         [added], _ = self._log.tell(unasked=unasked, if_told=if_told)
@@ -743,13 +741,15 @@ class Study(View):
         """
         if if_told not in ("raise", "ignore", "same"):
             raise unknown_name("if_told", if_told, ["raise", "ignore", "same"])
-        bound = self._log.bound
-        low, high = bound.noise.limits
+        procedure = self._log.procedure
+        low, high = procedure.noise.limits
         checked = [
             # What is a float within the limits needs no closer look.
             (
                 trial,
-                float(v) if isinstance(v, float) and low <= v <= high else checked_value(v, bound),
+                float(v)
+                if isinstance(v, float) and low <= v <= high
+                else checked_value(v, procedure),
             )
             for trial, v in results
         ]
@@ -782,12 +782,12 @@ class Study(View):
         >>> [len(study.tell_once([(trial, 0.5)]).new) for _ in range(2)]
         [1, 0]
         """
-        bound, problem = self.bound, self.problem
-        given = [(trial, checked_value(value, bound)) for trial, value in results]
+        procedure, problem = self.procedure, self.problem
+        given = [(trial, checked_value(value, procedure)) for trial, value in results]
         others = [
             (
                 Cell(problem.index(row.arm), problem.blocks.index(row.block)),
-                checked_value(row.value, bound),
+                checked_value(row.value, procedure),
                 checked_key(row.key),
             )
             for row in starmap(Unasked, unasked)
@@ -837,7 +837,7 @@ class Study(View):
                 f"a correction needs a reason (a non-empty text), got {reason!r}: nothing was "
                 "changed. Say how the wrong value came about."
             )
-        right = checked_value(value, self.bound)
+        right = checked_value(value, self.procedure)
         row = None if arm is None else self.problem.index(arm)
         corrected = self._log.correct(trial, right, storable(reason), row)
         self._speak()

@@ -29,7 +29,7 @@ def cannot_verify(study: View) -> str:
     if study.model.verifies:
         more = "It is done." if study.done else "Go on asking and telling until it stops."
         return f"the answer is verified by the arms' own results already. {more}"
-    if not rests_on_features(study.bound):
+    if not rests_on_features(study.procedure):
         return (
             "the answer assumes nothing about how the means depend on the features: there is "
             "nothing left to verify."
@@ -59,7 +59,7 @@ def expected_evaluations(study: View) -> int:
     The means are taken to be as estimated.
     """
     model = study.model
-    known = model.bound.engine.estimates(model.posterior, model.round)
+    known = model.procedure.engine.estimates(model.posterior, model.round)
     expected = expected_verification(
         known.means,
         model.round.inside,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.aim import Aim
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.guarantee import CHOSEN_IN_PLAN, Claim
 from shortlist.posterior.posterior import Posterior
@@ -39,14 +39,14 @@ class View:
     _answered_at: int
 
     @property
-    def bound(self) -> AlgorithmOnProblem:
+    def procedure(self) -> Procedure:
         """The algorithm on its problem; replaced once σ is estimated, if it is to be estimated."""
-        return self._log.bound
+        return self._log.procedure
 
     @property
     def claim(self) -> Claim:
         """What is claimed of the answer: that of the algorithm, unless results came in otherwise."""
-        claim = self.bound.claim
+        claim = self.procedure.claim
         if not self.problem.blocks.shifts:
             return claim
         taken = self.taken[: self.answered_at] if self.model.stopped else self.taken
@@ -59,7 +59,7 @@ class View:
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
-        return self.bound.coverage_if(proven=self.claim.proven)
+        return self.procedure.coverage_if(proven=self.claim.proven)
 
     @property
     def model(self) -> Model:
@@ -74,7 +74,7 @@ class View:
     @property
     def problem(self) -> Problem:
         """The problem: arms, features, m, δ, ε and the noise."""
-        return self.bound.problem
+        return self.procedure.problem
 
     @property
     def direction(self) -> str:
@@ -107,7 +107,7 @@ class View:
     @property
     def aim(self) -> Aim:
         """When it stops: once it is certain, or after a number of evaluations."""
-        return self.bound.engine.setup.aim
+        return self.procedure.engine.setup.aim
 
     @property
     def trials(self) -> Trials:
@@ -170,7 +170,7 @@ class View:
     @property
     def begun_with(self) -> float:
         """The ε that the study began with."""
-        return self.model.first_bound.problem.epsilon
+        return self.model.first_procedure.problem.epsilon
 
     @property
     def sources(self) -> list[Source]:
@@ -186,7 +186,7 @@ class View:
 
     def new_model(self) -> Model:
         """The algorithm before the first result, to process all of them again."""
-        return Model(self._log.model.first_bound, self.seed, self._log.ledger.additions)
+        return Model(self._log.model.first_procedure, self.seed, self._log.ledger.additions)
 
     def all_steps(self) -> Steps:
         """Everything that the model has processed, from the first, to be processed again."""
@@ -226,7 +226,7 @@ class View:
         """A copy of the means, variances and pulls so far; later results do not change it."""
         found = self._log.model.posterior.copy()
         if self.problem.minimizes:
-            found.mirror(self.bound.noise.mirrored_at)
+            found.mirror(self.procedure.noise.mirrored_at)
         return found
 
     @property
@@ -327,19 +327,19 @@ class View:
 
 def beyond_first_plan(study: View, trials: Iterable[Trial]) -> list[Trial]:
     """Those of the trials, in order, that were asked for when all of the first plan was under way."""
-    if not study.bound.engine.setup.pace.makes_plans:
+    if not study.procedure.engine.setup.pace.makes_plans:
         return []
     asked = [
         trial
         for trial in trials
         if trial.cause.origin == "initial" and trial.state not in ("failed", "cancelled")
     ]
-    return asked[len(study.model.first_bound.engine.setup.initial) :]
+    return asked[len(study.model.first_procedure.engine.setup.initial) :]
 
 
 def needed_now(study: View, trials: Sequence[Trial]) -> int:
     """How many of these open trials, the first ones, it takes until the study looks at its stop."""
-    by_plans = study.bound.engine.setup.pace.makes_plans and study.aim.certifies
+    by_plans = study.procedure.engine.setup.pace.makes_plans and study.aim.certifies
     if not trials or not by_plans or study.model.stopped:
         return len(trials)
     # Those of an audit are asked for first, and are not part of a plan.
@@ -420,12 +420,12 @@ def before_the_rounds(study: View) -> str:
     if study.stage == "rounds":
         left = count(study.round.until_decision, "more result")
         return f"The arms can be compared again after {left}."
-    opening, pulled = study.bound.engine.initial_pulls(study.model.posterior)
+    opening, pulled = study.procedure.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
     if study.model.posterior.pilot_size:
         return (
             f"The pilot is over ({study.model.posterior.pilot_size:,} evaluations, set aside); {told:,} of "
             f"the {len(opening):,} pulls that follow it are told."
         )
-    which = study.bound.engine.setup.pace.opening_pulls
+    which = study.procedure.engine.setup.pace.opening_pulls
     return f"{told:,} of {len(opening):,} {which} are told."

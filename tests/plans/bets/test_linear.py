@@ -80,7 +80,7 @@ def begun(direction: str, seed: int) -> shortlist.Study:
 
 def test_a_study_with_features_stops_soon_and_says_what_it_assumes() -> None:
     study = begun("maximize", 3)
-    assert study.bound.name == "Guess-and-verify"
+    assert study.procedure.name == "Guess-and-verify"
     assert study.done
     assert study.shortlist.names == [0]
     assert study.evaluations < 250  # with σ half the range, about 400

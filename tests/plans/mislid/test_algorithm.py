@@ -150,8 +150,8 @@ def test_a_stored_study_knows_its_misspecification(tmp_path: Path) -> None:
     study = begin(0.1 + 0.2, storage=tmp_path / "study.db")
     study.run(result, progress=False, max_evaluations=140)
     loaded = shortlist.Study.load(tmp_path / "study.db")
-    assert loaded.bound.name == "MisLid (c = 0.3)"
-    assert loaded.bound.relation.tolerance == 0.1 + 0.2
+    assert loaded.procedure.name == "MisLid (c = 0.3)"
+    assert loaded.procedure.relation.tolerance == 0.1 + 0.2
     assert loaded.statistic == study.statistic
     memory = begin(0.1 + 0.2)
     memory.run(result, progress=False, max_evaluations=140)
@@ -197,7 +197,7 @@ def test_the_stop_is_where_the_gap_of_its_pair_ends(stop: Any) -> None:
 @pytest.mark.slow
 def test_guarantee_and_reports_name_c() -> None:
     study = begin()
-    words = study.bound.claim.text
+    words = study.procedure.claim.text
     assert words.startswith(
         "Proven if the means are within c = 0.15 of linear in the features: with"
     )
@@ -212,10 +212,10 @@ def test_guarantee_and_reports_name_c() -> None:
 
 
 def test_the_guarantee_names_the_noise_as_it_was_told() -> None:
-    bounded = begin(sigma="bounded", reward_range=(-3.0, 3.0)).bound
+    bounded = begin(sigma="bounded", reward_range=(-3.0, 3.0)).procedure
     assert "provided all results lie in that range" in bounded.claim.text
     assert "within c = 0.15 of linear" in bounded.claim.text
-    each = begin(sigma=[0.1] * 9 + [0.3]).bound
+    each = begin(sigma=[0.1] * 9 + [0.3]).procedure
     assert each.proven
     assert each.engine.setup.sigma == 0.3  # the largest holds for all
     with pytest.raises(errors.InvalidSetting, match="sigma='estimate'"):
@@ -270,7 +270,7 @@ def test_more_arms_than_tables_are_kept_for_are_refused() -> None:
 
 
 def test_auto_leaves_it_its_own_threshold() -> None:
-    assert begin(threshold="auto").bound.threshold.name == "misspecified_pairs"
+    assert begin(threshold="auto").procedure.threshold.name == "misspecified_pairs"
 
 
 def test_first_pulls_are_fewer_where_arms_are_many() -> None:
@@ -291,7 +291,7 @@ def test_a_screen_file_takes_a_misspecification(tmp_path: Path) -> None:
     made = run("new", screen)
     assert made.exit_code == 0, made.output
     assert "MisLid (c = 0.15)" in made.output
-    assert shortlist.Study.load(tmp_path / "screen.db").bound.name == "MisLid (c = 0.15)"
+    assert shortlist.Study.load(tmp_path / "screen.db").procedure.name == "MisLid (c = 0.15)"
     screen.write_text(base + 'misspecification = 0.15\nalgorithm = "LUCB"\n')
     refused = run("new", screen)
     assert refused.exit_code != 0

@@ -463,7 +463,7 @@ def test_going_on_with_the_features_as_a_guide_keeps_every_result_and_finds_the_
 def test_going_on_with_a_misspecification_keeps_every_result():
     study = rejected(DOSE - 0.12 * DOSE**2, epsilon=0.1)
     near = study.continued(algorithm=shortlist.MisLid(misspecification=3.0))
-    assert near.bound.relation.tolerance == 3.0
+    assert near.procedure.relation.tolerance == 3.0
     assert near.evaluations == study.evaluations
 
 

@@ -227,9 +227,9 @@ def test_the_model_is_not_tested_before_more_arms_than_dimensions_are_evaluated(
     study = shortlist.Study(
         healthy(40, 4), m=3, sigma=0.01, seed=0, audit=False, algorithm="m-LinGapE"
     )
-    assert len(set(study.bound.engine.setup.initial.tolist())) == 4
+    assert len(set(study.procedure.engine.setup.initial.tolist())) == 4
     theta = [0.0, 1.0, 2.0, 3.0]
-    for arm in study.bound.engine.setup.initial:
+    for arm in study.procedure.engine.setup.initial:
         study.tell(arm=int(arm), value=float(study.problem.features[arm] @ theta))
     found = of_study(study)["fit"]
     assert "4 arms evaluated so far span 4 dimensions" in found.words

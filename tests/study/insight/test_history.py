@@ -237,7 +237,7 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     look = last_look(s)
     assert look is not None
     c = NO_ARM if algorithm == "LinGIFA" else look.c
-    engine = s.bound.engine
+    engine = s.procedure.engine
     scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
     means, b, inside = s.posterior.means, look.boundary, np.flatnonzero(s.round.inside)
 
@@ -273,12 +273,12 @@ def test_checkpoints_are_spaced_by_ratios() -> None:
 # --- the numbers that stop the study
 def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
     """B_ij by plain linear algebra."""
-    x, pulls = s.bound.engine.setup.features, s.posterior.pulls
-    V = s.bound.engine.setup.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
+    x, pulls = s.procedure.engine.setup.features, s.posterior.pulls
+    V = s.procedure.engine.setup.regularization * np.eye(x.shape[1]) + (x.T * pulls) @ x
     G = x @ np.linalg.solve(V, x.T)
     own = np.sqrt(np.diag(G))
     widths = np.sqrt(np.maximum(own[:, None] ** 2 + own**2 - 2 * G, 0.0))
-    if s.bound.engine.rules["indices"].name == "individual":
+    if s.procedure.engine.rules["indices"].name == "individual":
         widths = own[:, None] + own
     means = s.posterior.means
     return np.asarray(means[:, None] - means + C * s.problem.sigma * widths)
@@ -295,7 +295,7 @@ def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> No
     B, means = gap_indices(s, look.C), s.posterior.means
     inside = look.table["in_shortlist"].to_numpy()
     i = np.arange(len(X))
-    if s.bound.engine.rules["stopping"].name == "ugape":
+    if s.procedure.engine.rules["stopping"].name == "ugape":
         first, second = i, np.full(len(X), look.boundary)
         others = i != look.boundary
         upper = look.table["gap_upper"].to_numpy()

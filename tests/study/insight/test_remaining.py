@@ -66,7 +66,7 @@ class Run:
             seed=seed,
             audit=False,
         )
-        runs = self.study.bound.engine.replicate(
+        runs = self.study.procedure.engine.replicate(
             instance.reward, instance.parameters, np.array([seed], np.uint64), LONGEST
         )
         self.total = int(runs.samples[0]) if runs.stopped[0] else None
@@ -116,7 +116,7 @@ def points(run: Run) -> list[Point]:
             for each in (said.evaluations, said.high)
         )
         low = (told + said.low) / run.total
-        found.append(Point(run.study.bound.name, fraction, guess, low, high))
+        found.append(Point(run.study.procedure.name, fraction, guess, low, high))
     run.go_on(LONGEST)
     assert run.study.evaluations == run.total  # what was projected is what the study did
     return found
@@ -192,7 +192,7 @@ def tell(
         trial = study.ask()
         mean = float(study.problem.features[trial.arm] @ np.asarray(theta))
         value = mean + study.problem.sigma * noise.standard_normal()
-        low, high = study.bound.noise.limits
+        low, high = study.procedure.noise.limits
         study.tell(trial, min(max(value, low), high))
 
 
@@ -233,7 +233,7 @@ def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> 
 @pytest.mark.parametrize("algorithm", sorted(WITHOUT_BLOCKS))
 def test_every_algorithm_has_a_projection(algorithm: str) -> None:
     study = small(algorithm, sigma=4.0, epsilon=0.5)
-    tell(study, max(len(study.bound.engine.setup.initial), 12))
+    tell(study, max(len(study.procedure.engine.setup.initial), 12))
     said = remaining(study)
     if study.done:
         assert said.evaluations == 0
@@ -284,7 +284,7 @@ def test_a_hopeless_study_is_answered_at_once() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(100, 100))
     study = shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm="m-LinGapE")
-    for arm in study.bound.engine.setup.initial:
+    for arm in study.procedure.engine.setup.initial:
         study.tell(arm=int(arm), value=0.0)
     start = time.perf_counter()
     said = remaining(study)
@@ -307,7 +307,7 @@ def test_the_time_at_which_widths_have_shrunk_enough() -> None:
 def test_deviations_of_pairs_are_those_of_plain_linear_algebra() -> None:
     study = small(m=2, epsilon=0.1)
     tell(study, 60)
-    x, pulls = study.bound.engine.setup.features, study.posterior.pulls
+    x, pulls = study.procedure.engine.setup.features, study.posterior.pulls
     inverse = np.linalg.inv((x.T * pulls) @ x)
     b, c = np.array([4, 1]), np.array([0, 2, 5])
     own, apart = extrapolation._deviations(study.posterior, 0.5, b, c)
@@ -322,7 +322,7 @@ def test_deviations_of_pairs_are_those_of_plain_linear_algebra() -> None:
 def test_the_threshold_is_the_present_one_and_grows(threshold: str | None) -> None:
     study = small(threshold=threshold)
     tell(study, 100)
-    engine, posterior = study.bound.engine, study.posterior
+    engine, posterior = study.procedure.engine, study.posterior
     C = extrapolation._later_threshold(engine, posterior)
     since = posterior.observed - posterior.pilot_size
     assert C(since) == pytest.approx(engine.threshold(posterior, study.round), rel=1e-9)

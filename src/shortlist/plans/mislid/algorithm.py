@@ -19,8 +19,7 @@ import numpy as np
 
 from shortlist.allocations.game import FIRST_MIXABILITY, hedge, learn
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
-from shortlist.engine.algorithm import Algorithm, Need
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Algorithm, Need, Procedure
 from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.plans.algorithm import Planned
@@ -245,6 +244,6 @@ class MisLid(Algorithm):
         """C and the stop."""
         return asdict(self)
 
-    def bind(self, problem: Problem, threshold: Any = None) -> AlgorithmOnProblem:
+    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
         """The algorithm on a problem."""
         return self.planned.bind(problem, threshold)

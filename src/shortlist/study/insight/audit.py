@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Label, Reals
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
@@ -82,12 +82,16 @@ class Audit:
         if not model.stopped:
             self.reopen()
         if len(self.probes):
-            self.probes = self.probes[np.isin(self.probes, model.bound.arms_left)]
+            self.probes = self.probes[np.isin(self.probes, model.procedure.arms_left)]
         self._watch(model, taken)
         self._conclude(model, trials, taken)
-        if self.plan is not None or len(self.probes) or model.bound.problem.noise.awaits_estimate:
+        if (
+            self.plan is not None
+            or len(self.probes)
+            or model.procedure.problem.noise.awaits_estimate
+        ):
             self.due = 0
-        elif not (self.wanted and rests_on_features(model.bound)):
+        elif not (self.wanted and rests_on_features(model.procedure)):
             self.due = NEVER
         elif self.rejection is not None:
             self.due = self._next_probe
@@ -96,24 +100,27 @@ class Audit:
 
     def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
-        bound = model.bound
-        if not (self.wanted and rests_on_features(bound)) or bound.problem.noise.awaits_estimate:
+        procedure = model.procedure
+        if (
+            not (self.wanted and rests_on_features(procedure))
+            or procedure.problem.noise.awaits_estimate
+        ):
             return
         while self._next_test <= len(taken) and self.rejection is None:
-            self._test(model, self._sample_so_far(bound.problem, taken), self._next_test)
+            self._test(model, self._sample_so_far(procedure.problem, taken), self._next_test)
             self._next_test = math.ceil(GROWTH * self._next_test)
         while self._next_probe <= len(taken):
-            if not model.stopped and model.initialized and is_audited(bound):
-                self._probe(bound, taken[: self._next_probe])
+            if not model.stopped and model.initialized and is_audited(procedure):
+                self._probe(procedure, taken[: self._next_probe])
             self._next_probe *= 2
 
-    def _probe(self, bound: AlgorithmOnProblem, taken: Sequence[Trial]) -> None:
+    def _probe(self, procedure: Procedure, taken: Sequence[Trial]) -> None:
         """Choose arms far from all evaluated ones; no value has a part in the choice."""
-        problem = bound.problem
+        problem = procedure.problem
         count = audit_size(problem.arms, len(taken)) // 2 - audit_results(taken)
         pulls = np.bincount([trial.arm for trial in taken], minlength=problem.arms)
         nobody = np.zeros(0, np.int64)
-        self.probes = _spread_out(problem, bound.arms_left, nobody, pulls, max(count, 0))
+        self.probes = _spread_out(problem, procedure.arms_left, nobody, pulls, max(count, 0))
         self.probes.flags.writeable = False
         self._since = max(trial.closed or 0 for trial in taken)
 
@@ -131,26 +138,26 @@ class Audit:
         return sample_of(problem, self._pulls, self._sums)
 
     def _test(self, model: Model, sample: Sample, evaluations: int) -> None:
-        problem, limit = model.bound.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
+        problem, limit = model.procedure.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
         if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
             return
-        if evidence(sample, model.bound.relation.tolerance) > limit:
+        if evidence(sample, model.procedure.relation.tolerance) > limit:
             self._reject(problem, sample, evaluations)
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
         """Choose the arms of an audit, at a stop."""
         self.reopen()
         self.due = 0
-        if not self.wanted or not is_audited(model.bound):
+        if not self.wanted or not is_audited(model.procedure):
             return
         self._audits += 1
         self._stopped_at = model.posterior.observed
         self._since = max(trial.closed or 0 for trial in taken[: self._stopped_at])
-        means = model.bound.engine.estimates(model.posterior, model.round).means
+        means = model.procedure.engine.estimates(model.posterior, model.round).means
         made = audit_results(taken[: self._stopped_at])
-        bound = model.bound
+        procedure = model.procedure
         given = model.posterior.pulls, means, model.round.inside, made
-        self.plan = chosen_arms(bound.problem, *given, left=bound.left)
+        self.plan = chosen_arms(procedure.problem, *given, left=procedure.left)
         self.plan.flags.writeable = False
         self.probes = self.probes[:0]
 
@@ -201,7 +208,7 @@ class Audit:
             self.verdict = Verdict(False, 0.0, math.inf, None)
             return
         assert self.plan is not None
-        problem, before = model.bound.problem, taken[: self._stopped_at]
+        problem, before = model.procedure.problem, taken[: self._stopped_at]
         # All arms of the plan, also those whose evaluations failed: the test was fixed with it.
         arms = np.unique(self.plan)
         fresh = _sample(problem, self.results, arms)
@@ -226,7 +233,7 @@ class Audit:
         if any(trial.closed is None or trial.closed > end for trial in asked):
             return
         told = [trial for trial in asked if trial.state == "told"]
-        self._test(model, _sample(model.bound.problem, told), len(told))
+        self._test(model, _sample(model.procedure.problem, told), len(told))
 
     def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
         """Name the arm that departs most from a linear model of all the others."""
@@ -244,18 +251,18 @@ class Audit:
         self.rejection = Rejection(evaluations, name, measured, predicted)
 
 
-def rests_on_features(bound: AlgorithmOnProblem) -> bool:
+def rests_on_features(procedure: Procedure) -> bool:
     """Whether an answer assumes that the means are linear in the features, or nearly so."""
-    return bound.engine.setup.aim.certifies and bool(bound.relation.assumed)
+    return procedure.engine.setup.aim.certifies and bool(procedure.relation.assumed)
 
 
-def is_audited(bound: AlgorithmOnProblem) -> bool:
+def is_audited(procedure: Procedure) -> bool:
     """Whether answers are audited by evaluations made for that purpose.
 
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results
     are tested as they come in.
     """
-    return rests_on_features(bound) and bound.relation.audited
+    return rests_on_features(procedure) and procedure.relation.audited
 
 
 def audit_size(arms: int, evaluations: int) -> int:

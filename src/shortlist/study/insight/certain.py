@@ -36,7 +36,7 @@ def certain(study: View) -> Certain | None:
     if study.audit.rejection is not None:
         return None
     names = np.array(study.problem.names, object)
-    found = study.bound.engine.certified(study.model.posterior, study.round, decision)
+    found = study.procedure.engine.certified(study.model.posterior, study.round, decision)
 
     def named(arms: Mask) -> tuple[str, ...]:
         return tuple(names[arms].tolist())

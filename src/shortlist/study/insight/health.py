@@ -55,9 +55,9 @@ def examine(study: View) -> list[Finding]:
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
     ['fit']
     """
-    if not study.bound.relation.uses_features and not study.problem.is_classical:
-        does = "verifies without" if study.bound.relation.guide else "does not look at"
-        features = without_features(f"{study.bound.name} {does} the features.")
+    if not study.procedure.relation.uses_features and not study.problem.is_classical:
+        does = "verifies without" if study.procedure.relation.guide else "does not look at"
+        features = without_features(f"{study.procedure.name} {does} the features.")
     else:
         features = examine_features(study.problem)
     return [*features, *examine_results(study)]
@@ -66,13 +66,13 @@ def examine(study: View) -> list[Finding]:
 def examine_results(study: View) -> list[Finding]:
     """What the results say about the noise and the model so far."""
     results = spread(study)
-    found_noise = study.bound.noise.finding(results, study.problem.names)
+    found_noise = study.procedure.noise.finding(results, study.problem.names)
     shifts = []
     if (came := together(study)) is not None:
         shifts = [Finding("shift", *shift_finding(*came))]
         found_noise = came[1].explains(found_noise, study.problem.sigma)
     noise = Finding("noise", *found_noise)
-    if study.bound.noise.awaits_estimate:
+    if study.procedure.noise.awaits_estimate:
         return [noise, *shifts]
     outliers = _outlying(study)
     if noise.level == "warning":
@@ -101,7 +101,7 @@ def _outlying(study: View) -> list[Finding]:
     far noisier than σ, distances are measured by that noise: the finding on σ says so. Where blocks
     are shifted, results of different blocks cannot be compared, and there is no such check.
     """
-    if not (study.bound.noise.uses_sigma and study.taken) or study.problem.blocks.shifts:
+    if not (study.procedure.noise.uses_sigma and study.taken) or study.problem.blocks.shifts:
         return []
     problem, trials = study.problem, study.taken
     arms = np.array([trial.arm for trial in trials], np.int64)
@@ -170,7 +170,7 @@ def _mistyped(trial: Trial) -> str:
 
 
 def _norm(study: View, results: Spread) -> Found:
-    S, threshold = study.problem.S, study.bound.threshold
+    S, threshold = study.problem.S, study.procedure.threshold
     if S is None:
         words = "No bound S on ‖θ‖ was claimed."
         return "fine", words, f"The threshold {threshold.name!r} needs none."
@@ -180,7 +180,7 @@ def _norm(study: View, results: Spread) -> Found:
     if len(results.arms) == 0:
         words = "Nothing has been told yet."
         return "untested", words, f"S = {S:g} is taken as given."
-    x = study.bound.engine.setup.features[results.arms]
+    x = study.procedure.engine.setup.features[results.arms]
     values, vectors = np.linalg.eigh((x.T * results.weights) @ x)
     seen = values > 1e-12 * values[-1]
     values, vectors = values[seen], vectors[:, seen]
@@ -227,15 +227,15 @@ def _fit(study: View, results: Spread) -> Found:
     from scipy.special import chdtrc, fdtrc
 
     problem = study.problem
-    if not study.bound.relation.shape:
+    if not study.procedure.relation.shape:
         words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
     if problem.blocks.shifts:
         return fit_within_blocks(study)
     if study.audit.rejection is not None:
         return _fit_rejected(study)
-    if study.bound.relation.tolerance:
-        return _fit_within(study, results, study.bound.relation.tolerance)
+    if study.procedure.relation.tolerance:
+        return _fit_within(study, results, study.procedure.relation.tolerance)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -285,7 +285,7 @@ def _fit(study: View, results: Spread) -> Found:
 
 def _is_linear(study: View) -> bool:
     """Whether the means are assumed to be linear in the features, and not all means are."""
-    return study.bound.relation.audited and not study.problem.blocks.shifts
+    return study.procedure.relation.audited and not study.problem.blocks.shifts
 
 
 def _curvature(study: View, results: Spread) -> Found:

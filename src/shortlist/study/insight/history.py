@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
@@ -92,7 +92,9 @@ def history(study: View) -> History:
     for evaluation, model in zip(times, _replayed(study, times), strict=True):
         if model.decision is None:  # the first plan is in, and its last block is not
             continue
-        table = _with_later_arms(model.table(arms[arms < model.bound.problem.arms]), study, arms)
+        table = _with_later_arms(
+            model.table(arms[arms < model.procedure.problem.arms]), study, arms
+        )
         table.insert(0, "evaluation", evaluation)
         tables.append(table)
         differences.append((evaluation, *_difference(model)))
@@ -193,13 +195,13 @@ def last_look(study: View) -> Look | None:
     looked_at = study.model.decided_at
     if looked_at == study.evaluations:
         posterior = study.model.posterior.copy()
-        decision, now = study.bound.engine.last_decision(posterior, study.round, study.seed)
+        decision, now = study.procedure.engine.last_decision(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
-            return look_at(study.bound, posterior, now, decision)
+            return look_at(study.procedure, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: take in what it had then.
     [model] = _replayed(study, [looked_at])
     assert model.decision is not None
-    return look_at(model.bound, model.posterior, model.round, model.decision)
+    return look_at(model.procedure, model.posterior, model.round, model.decision)
 
 
 def _arms_near_boundary(look: Look) -> NDArray[np.int64]:
@@ -231,13 +233,13 @@ def _replayed(study: View, evaluations: Iterable[int]) -> Iterator[Model]:
 
 def _difference(model: Model) -> Difference:
     """The difference that the stopping rule reads."""
-    decision, engine = model.decision, model.bound.engine
+    decision, engine = model.decision, model.procedure.engine
     assert decision is not None
     _, *gaps = engine.gaps(model.posterior, model.round, decision, outside_only=True)
     reader = decision.c
     if engine.setup.stop == "ugape":
         upper = np.where(np.isnan(gaps[2]), -np.inf, gaps[2])
-        reader = int(np.argsort(-upper, kind="stable")[model.bound.problem.m - 1])
+        reader = int(np.argsort(-upper, kind="stable")[model.procedure.problem.m - 1])
     return Difference(*(float(values[reader]) for values in gaps))
 
 
@@ -247,9 +249,9 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
         return set()
     if not study.aim.certifies:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
-    opening, _ = study.model.first_bound.engine.initial_pulls(study.model.posterior)
+    opening, _ = study.model.first_procedure.engine.initial_pulls(study.model.posterior)
     first = aside = study.model.posterior.pilot_size
-    if study.model.first_bound.engine.setup.has_pilot and not aside:
+    if study.model.first_procedure.engine.setup.has_pilot and not aside:
         return set()
     arms = np.array([trial.arm for trial in told[aside:]], np.int64)
     for arm, pulls in zip(*np.unique(opening, return_counts=True), strict=True):
@@ -267,7 +269,7 @@ def _spaced(study: View, first: int, last: int) -> set[int]:
 
 def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
     """With a budget, the same from the end of the first phase, where results span the features."""
-    first, features = len(study.bound.engine.setup.initial), study.problem.reduced
+    first, features = len(study.procedure.engine.setup.initial), study.problem.reduced
     if len(arms) < first:
         return set()
     ranks = {n: np.linalg.matrix_rank(features[arms[:n]]) for n in _spaced(study, first, len(arms))}
@@ -327,11 +329,11 @@ class Difference(NamedTuple):
     gap_upper: float
 
 
-def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision: Decision) -> Look:
+def look_at(procedure: Procedure, posterior: Posterior, now: Any, decision: Decision) -> Look:
     """Means and intervals as the posterior has them, with the pair of a decision."""
-    C = bound.engine.threshold(posterior, now)
-    boundary, *gaps = bound.engine.gaps(posterior, now, decision)
-    table = arm_table(bound, posterior, C, now)
+    C = procedure.engine.threshold(posterior, now)
+    boundary, *gaps = procedure.engine.gaps(posterior, now, decision)
+    table = arm_table(procedure, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
         table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
     return Look(
@@ -342,5 +344,5 @@ def look_at(bound: AlgorithmOnProblem, posterior: Posterior, now: Any, decision:
         c=decision.c,
         boundary=boundary,
         table=table,
-        problem=bound.problem,
+        problem=procedure.problem,
     )

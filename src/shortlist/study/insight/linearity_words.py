@@ -42,16 +42,16 @@ def not_held(study: View) -> str:
         "shift": "that there is no plate or day effect",
     }.get(
         cause_of_rejection(study),
-        f"means that are {study.bound.relation.shape} and noise of at most σ",
+        f"means that are {study.procedure.relation.shape} and noise of at most σ",
     )
     return f"The guarantee assumes {assumed}: it does not hold."
 
 
 def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
-    if not rests_on_features(study.bound):
+    if not rests_on_features(study.procedure):
         return False
-    if not study.bound.relation.audited:
+    if not study.procedure.relation.audited:
         return not study.audit.wanted
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
@@ -61,7 +61,7 @@ def is_linearity_untested(study: View) -> bool:
 
 def is_linearity_tested(study: View) -> bool:
     """Whether the answer is final, assumes that the means are linear, and was tested for it."""
-    return study.done and rests_on_features(study.bound) and not is_linearity_untested(study)
+    return study.done and rests_on_features(study.procedure) and not is_linearity_untested(study)
 
 
 def untested(study: View) -> str:
@@ -85,7 +85,7 @@ def untested(study: View) -> str:
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
-    if not study.bound.relation.audited:
+    if not study.procedure.relation.audited:
         level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
         return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
@@ -130,7 +130,7 @@ def _span_and_gap(study: View) -> tuple[float, float]:
 
 
 def _assumed(study: View) -> str:
-    return f"That {study.bound.relation.assumed}"
+    return f"That {study.procedure.relation.assumed}"
 
 
 def _evaluated(study: View) -> str:
@@ -176,7 +176,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
         return "shift", f"{words} Whether the means are linear cannot be judged with it."
     degrees, (level, words, *_) = (
         results.replicates,
-        study.bound.noise.finding(results, study.problem.names),
+        study.procedure.noise.finding(results, study.problem.names),
     )
     if level == "warning":
         return "sigma", f"{words} Whether the means are linear cannot be judged before σ is right."
@@ -184,7 +184,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
     p = 1.0
     if degrees:
         p = float(chdtrc(degrees, float(results.squares.sum()) / study.problem.sigma**2))
-    linear = f"the means are not {study.bound.relation.shape}"
+    linear = f"the means are not {study.procedure.relation.shape}"
     if degrees >= ENOUGH_REPLICATES and p >= HINT:
         return (
             "linearity",
@@ -260,7 +260,7 @@ def _has_level(study: View) -> bool:
 
 def departure(study: View) -> str:
     """What contradicts means that are linear, or within c of linear, and the likely cause."""
-    rejection, shape = study.audit.rejection, study.bound.relation.shape
+    rejection, shape = study.audit.rejection, study.procedure.relation.shape
     assert rejection is not None
     cause, words = _cause(study, spread(study))
     if cause in ("shift", "sigma"):  # then nothing can be said of the means

@@ -192,7 +192,7 @@ def _remaining(study: View) -> Projection:
     if (early := _too_early(study)) is not None:
         return early
     generator = np.random.default_rng([study.seed, SALT])
-    drawn = study.bound.engine.projected(study.round, DRAWS, generator)
+    drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
     if drawn is not None:
         return _by_draws(study, drawn)
     totals = _by_widths(study, study.model.posterior.copy())
@@ -203,7 +203,7 @@ def _remaining(study: View) -> Projection:
 
 def _too_early(study: View) -> Projection | None:
     """What can be said before the means of all arms are estimated; None afterwards."""
-    engine, posterior = study.bound.engine, study.model.posterior
+    engine, posterior = study.procedure.engine, study.model.posterior
     opening, pulled = engine.initial_pulls(posterior)
     initial = int(np.maximum(np.bincount(opening, minlength=len(pulled)) - pulled, 0).sum())
     if initial and not study.model.initialized:
@@ -242,7 +242,7 @@ def _by_draws(study: View, left: Reals) -> Projection:
     """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    guide = study.bound.relation.guide
+    guide = study.procedure.relation.guide
     found = _projection(
         quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
     )
@@ -290,7 +290,7 @@ def _abridged(name: str) -> str:
 
 def _with_audit(study: View, more: float) -> float:
     """The evaluations to the stop, plus those of the audit."""
-    if not study.audit.wanted or not is_audited(study.bound) or math.isinf(more):
+    if not study.audit.wanted or not is_audited(study.procedure) or math.isinf(more):
         return more
     return more + audit_size(study.problem.arms, study.evaluations + int(more))
 
@@ -328,7 +328,7 @@ def two_digits(number: int) -> str:
 
 def _by_widths(study: View, posterior: Posterior) -> list[float]:
     """Evaluations at the stop if the gaps are large, as estimated, and small."""
-    engine = study.bound.engine
+    engine = study.procedure.engine
     setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
     estimated = engine.estimates(posterior, study.round)
     order = np.argsort(-estimated.means, kind="stable")

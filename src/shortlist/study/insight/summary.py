@@ -63,7 +63,7 @@ def _linearity(study: Study) -> str:
     from shortlist.study.insight.audit import rests_on_features
     from shortlist.study.insight.linearity_words import is_linearity_tested
 
-    if not rests_on_features(study.bound):
+    if not rests_on_features(study.procedure):
         return "not assumed"
     if study.audit.rejection is not None:
         return "rejected"

@@ -21,7 +21,7 @@ import numpy as np
 from shortlist.errors import InvalidInput, ShortlistError, number_hint
 
 if TYPE_CHECKING:
-    from shortlist.engine.algorithm_on_problem import AlgorithmOnProblem
+    from shortlist.engine.algorithm import Procedure
     from shortlist.study.trial import Trial
 
 
@@ -101,7 +101,7 @@ def _picklable(error: Exception, words: str) -> Exception:
     return error
 
 
-def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> float:
+def checked_value(value: object, procedure: Procedure | None = None) -> float:
     """A result that can be told, and that the algorithm can use.
 
     Examples
@@ -129,6 +129,6 @@ def checked_value(value: object, bound: AlgorithmOnProblem | None = None) -> flo
             f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
             "an evaluation that failed."
         )
-    if bound is not None:
-        bound.noise.check_result(number)
+    if procedure is not None:
+        procedure.noise.check_result(number)
     return number

@@ -104,7 +104,7 @@ class Run:
         self._log, self._objective = log, objective
         self._batch = whole_number("batch", batch, 1)
         log.ledger.blocks.check_request(self._batch)
-        log.bound.problem.controls.check_request(self._batch)
+        log.procedure.problem.controls.check_request(self._batch)
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._patience = checked_seconds("patience", patience, zero=True)
         limit = math.inf if timeout is None else timeout
@@ -346,7 +346,7 @@ class Run:
     def _outside(self, value: float | None) -> InvalidInput | None:
         """Why a result cannot be used, by the algorithm or by what is known about the noise."""
         try:
-            self._log.bound.noise.check_result(value or 0.0)
+            self._log.procedure.noise.check_result(value or 0.0)
         except InvalidInput as error:
             return error
         return None
