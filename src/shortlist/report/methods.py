@@ -17,7 +17,7 @@ from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee_parts import out_of_order
 from shortlist.study.insight.linearity import LEVEL
-from shortlist.study.insight.linearity_words import departure
+from shortlist.study.insight.linearity_words import departure, is_linearity_tested
 from shortlist.study.view import beyond_first_plan
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def _audit(study: Study) -> list[str]:
         why = departure(study)
         return [f"Tests of linearity rejected it: {why}"]
     results = study.audit.results
-    if not results:
+    if not results or is_linearity_tested(study):  # then the guarantee says it
         return []
     tested = count(len({trial.arm for trial in results}), "arm")
     return [

@@ -116,21 +116,19 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ),
         ("Cancelled", f"{cancelled:,}"),
     ]
-    statistic = study.statistic
     if not study.aim.certifies:
         rows.append(("Budget", f"{study.budget:,} evaluations, all of which are made"))
         error = study.shortlist.error
         found = before_the_rounds(study) if error is None else rounded(error)
         rows.append(("Estimated probability of a wrong list", found))
-    elif statistic is None:
-        rows.append(("Stopping statistic", before_the_rounds(study)))
+    elif study.statistic is None:
+        rows.append(("Certain", before_the_rounds(study)))
     else:
-        done = "has fallen to" if study.model.stopped else "must fall to"
-        epsilon = f"ε = {study.problem.epsilon:g}"
-        rows.append(("Stopping statistic", f"{number(statistic)}; it {done} {epsilon}"))
         now = study.shortlist.certain
         if now is not None and now.words:
             rows.append(("Certain", now.words))
+        if not study.model.stopped:
+            rows.append(("Stop", f"when the list is right up to ε = {study.problem.epsilon:g}"))
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:

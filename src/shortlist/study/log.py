@@ -685,7 +685,8 @@ class Log:
             ledger, procedure, model = self._ledger, self.procedure, self.model
             if any((each.names, each.rows) == (names, rows) for each in ledger.added):
                 return
-            if known := [name for name in names if name in ledger.names]:
+            there = set(map(str, ledger.names))
+            if known := [name for name in names if str(name) in there]:
                 raise InvalidInput(
                     f"{quoted(known, 5)} {'is' if len(known) == 1 else 'are'} in the study already: "
                     "nothing was changed. Leave out the arms that it has."

@@ -90,8 +90,9 @@ class Study(View):
 
     Parameters
     ----------
-    features : array K × N, DataFrame or None
-        One row per arm; a DataFrame's index names the arms. None with ``arms`` means a classical
+    features : array K × N, DataFrame, file or None
+        One row per arm; a DataFrame's index names the arms, or the first column of a file (whole
+        numbers if all of its names are, else text). None with ``arms`` means a classical
         bandit: nothing is known about the arms.
     m : int
         How many to find.
@@ -1144,7 +1145,7 @@ class Study(View):
             Seconds for which to keep results and retry if the storage is unavailable (locked,
             unreachable, moved). After that they are written to a file, which the error names.
         progress : bool
-            Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
+            Show a line with evaluations, how many are left and the shortlist so far, on a terminal or
             in a notebook.
 
         Examples

@@ -85,6 +85,7 @@ def study_words(study: Study) -> str:
 
 
 def _progress_words(study: Study) -> str:
+    from shortlist.study.insight.certain import way_to_stop
     from shortlist.study.insight.linearity_words import departure
     from shortlist.study.view import before_the_rounds, next_look
 
@@ -110,10 +111,7 @@ def _progress_words(study: Study) -> str:
         return f"{taken}{study.aim.out_of}, where the study stops."
     if study.model.verifies:
         taken += f", {study.evaluations - study.model.verified_from:,} of them to verify the list"
-    return (
-        f"{taken}. The stopping statistic is {study.statistic:.4g}; the study stops when it is at "
-        f"most ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
-    )
+    return f"{taken}. {way_to_stop(study)} {next_look(study)}".rstrip()
 
 
 def status_report(
