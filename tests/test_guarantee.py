@@ -55,6 +55,7 @@ GUARANTEES: dict[str, Guarantee] = {
     "proven": final(CLAIM, [LATE]),
     "if linear": final(IF_LINEAR, [], notes=["Tested."]),
     "untested": final(IF_LINEAR, [], untested=True),
+    "too coarse": final(IF_LINEAR, [], too_coarse=True),
     "doubted": final(IF_LINEAR, [LATE], doubts=[Bend()]),
     "heuristic": final(HEURISTIC, []),
     "extension": final(EXTENSION, []),
@@ -64,12 +65,14 @@ GUARANTEES: dict[str, Guarantee] = {
 }
 SHORT = {
     "proven": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
-    "Assumes: independent results without drift, the noise is small. Further conditions come "
-    "from how it went (order).",
+    "Assumes: independent results without drift, the noise is small. It also depends on "
+    "how the study went (order): study.shortlist.guarantee says how.",
     "if linear": "The 2 best of 4, with 95 % confidence (40 evaluations).\n"
     "Assumes: independent results without drift, the noise is small, the means are linear.",
     "untested": "If the means are linear, which is untested: the 2 best of 4, with 95 % confidence "
     "(40 evaluations).\n"
+    "Assumes: independent results without drift, the noise is small, the means are linear.",
+    "too coarse": "If the means are linear: the 2 best of 4, with 95 % confidence (40 evaluations).\n"
     "Assumes: independent results without drift, the noise is small, the means are linear.",
     "doubted": "In doubt: the 2 best of 4 (40 evaluations), but the results contradict the "
     "assumption that the means are linear.\nA square fits better. study.verify() goes on.",
@@ -125,6 +128,8 @@ SENTENCES = {
     "if linear": "Proven if the means are linear: with probability at least 0.95, no arm is worse "
     "(σ = 1, threshold 'levels', a proof), provided the noise is small and the means are linear. "
     "Tested.",
+    "too coarse": "Proven if the means are linear: with probability at least 0.95, no arm is worse "
+    "(σ = 1, threshold 'levels', a proof), provided the noise is small and the means are linear.",
     "untested": "Proven if the means are linear, which is untested: with probability at least 0.95, "
     "no arm is worse (σ = 1, threshold 'levels', a proof), provided the noise is small and the "
     "means are linear.",

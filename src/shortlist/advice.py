@@ -19,6 +19,7 @@ ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
 # command named, {value} and {arm} are what the call has.
 COMMANDS = {
     r"study\.shortlist\.certain": "`shortlist status {study}`",
+    r"study\.shortlist\.guarantee": "`shortlist status {study} --guarantee`",
     r"(?:read )?study\.shortlist": "`shortlist status {study}`",
     r"study\.pending": "`shortlist status {study}`",
     r"study\.table\(\)": "`shortlist export {study} --table`",

@@ -83,7 +83,7 @@ class Certainty(Aim):
 
     certifies = True
     statistic_name = "stopping statistic"
-    statistic_words = "The statistic that must fall to ε, over the evaluations."
+    statistic_words = "The stopping statistic, which must fall to ε, over the evaluations."
     compared = (
         "The stop compares differences of two means, which are known more precisely. So intervals "
         "may overlap where the order is settled."

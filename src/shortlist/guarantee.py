@@ -88,10 +88,13 @@ class Answer(NamedTuple):
         'the 2 best of 3, up to a difference of 0.1'
         """
         problem = self.problem
-        best = "of smallest mean, of" if problem.minimizes else "best of"
+        best = f"{problem.m:,} best of" if problem.m > 1 else "best of"
+        if problem.minimizes:
+            best = f"{problem.m:,} of smallest mean, of" if problem.m > 1 else "smallest mean of"
         slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
-        left = f"{problem.arms - self.retired:,}{' that were not retired' if self.retired else ''}"
-        return f"the {problem.m:,} {best} {left}{slack}"
+        which = _which(problem, retired=self.retired > 0)
+        left = f"{problem.eligible - self.retired:,}{which}"
+        return f"the {best} {left}{slack}"
 
     @property
     def effort(self) -> str:
@@ -166,6 +169,16 @@ class Claim:
         return "plain" if self.condition else "good"
 
     @property
+    def confidence(self) -> str:
+        """With which probability it is right, for the middle of a sentence."""
+        return f"with {100.0 * (1.0 - self.risk):.10g} % confidence"
+
+    def at_stop(self, answer: Answer) -> str:
+        """What will be claimed when the study stops, in a sentence."""
+        how = "At its stop" if self.proven else "At its stop, by a heuristic that no proof covers"
+        return f"{how}: {answer.words}, {self.confidence}."
+
+    @property
     def first_words(self) -> str:
         """How the text begins where a theorem covers the answer."""
         return f"Proven if {self.condition}" if self.condition else "Proven"
@@ -216,15 +229,22 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
 
 
 def statement(problem: Problem, left: int | None = None) -> str:
-    """What is claimed of the shortlist, where so many arms are ``left`` if some were retired.
+    """What is claimed of the shortlist, where so many arms may be listed if some were retired.
 
     Examples
     --------
     >>> statement(Problem.of(arms=["a", "b", "c"], sigma=1.0), left=2)
     'among the 2 arms that were not retired, no arm of the shortlist has a mean below the true mean of rank 1'
     """
-    among = "" if left is None else f"among the {left:,} arms that were not retired, "
+    which = _which(problem, retired=left is not None)
+    among = f"among the {left or problem.eligible:,} arms{which}, " if which else ""
     return f"{among}no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
+
+
+def _which(problem: Problem, *, retired: bool) -> str:
+    """Which arms an answer is about, where it is not about all of them."""
+    others = ["were not retired"] * retired + ["are not controls"] * problem.controls.exist
+    return f" that {' and '.join(others)}" if others else ""
 
 
 class BudgetClaim(Claim):
@@ -234,6 +254,10 @@ class BudgetClaim(Claim):
     def text(self) -> str:
         """That there is no guarantee, and why."""
         return f"{self.statement} {self.extends}"
+
+    def at_stop(self, answer: Answer) -> str:
+        """That there is no guarantee."""
+        return self.statement
 
 
 def no_guarantee(budget: int) -> str:
@@ -299,6 +323,14 @@ class Guarantee:
         assumed = [(a.name, f"{a.explanation} {a.finding}".rstrip()) for a in self.assumptions]
         return [*assumed, *self.conditions]
 
+    @property
+    def beside_list(self) -> str:
+        """What stands after the colon, without the sentences that ``rests_on`` has."""
+        listed = {each.finding for each in self.assumptions}
+        listed |= {each.words for each in self.conditions}
+        said = " ".join(sentence for sentence in self.sentences if sentence not in listed)
+        return said.partition(":")[2].lstrip()
+
     def __str__(self) -> str:
         return self.text
 
@@ -317,15 +349,24 @@ class Guarantee:
         }
 
 
-def _in_two_lines(
-    first: str, assumptions: Sequence[Assumption], conditions: Sequence[Condition] = ()
+def in_two_lines(
+    first: str,
+    claim: Claim,
+    assumptions: Sequence[Assumption],
+    conditions: Sequence[Condition] = (),
 ) -> str:
     """A first line, and a second that names what is assumed."""
     ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
-    besides = f" Further conditions come from how it went ({', '.join(more)})." if more else ""
-    return f"{first}\nAssumes: {', '.join(filter(None, listed))}.{besides}"
+    besides = ""
+    if more:
+        besides = (
+            f" It also depends on how the study went ({', '.join(more)}): "
+            "study.shortlist.guarantee says how."
+        )
+    free = f"; {claim.not_assumed}" if claim.not_assumed else ""
+    return f"{first}\nAssumes: {', '.join(filter(None, listed))}{free}.{besides}"
 
 
 def final(
@@ -336,15 +377,17 @@ def final(
     answer: Answer,
     notes: Sequence[str] = (),
     untested: bool = False,
+    too_coarse: bool = False,
     doubts: Sequence[Doubt] = (),
 ) -> Guarantee:
     """The guarantee of an answer at its stop.
 
     ``notes`` are sentences on what was tested. ``untested`` says that nothing has tested the
-    condition of the claim; ``doubts`` contradict it.
+    condition of the claim, ``too_coarse`` that the test may have missed what would make the answer
+    wrong; ``doubts`` contradict it.
     """
     parts = tuple(assumptions), tuple(conditions)
-    sure = f"with {100.0 * (1.0 - claim.risk):.10g} % confidence ({answer.effort})."
+    sure = f"{claim.confidence} ({answer.effort})."
     found = f"{answer.words}, {sure}"
     after = (*notes, *(each.words for each in conditions))
     if doubts:
@@ -361,16 +404,17 @@ def final(
         return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
     if not claim.proven:
         first = f"Heuristic, no proof covers it: {answer.words}, meant to be so {sure}"
-        short = _in_two_lines(first, *parts)
+        short = in_two_lines(first, claim, *parts)
         return Guarantee(
             "heuristic", claim.badge, "warn", claim, (claim.text, *after), *parts, short
         )
     if untested:
         said = claim.beginning_with(f"{claim.first_words}, which is untested")
         badge = f"{claim.badge}: untested"
-        short = _in_two_lines(f"If {claim.condition}, which is untested: {found}", *parts)
+        short = in_two_lines(f"If {claim.condition}, which is untested: {found}", claim, *parts)
         return Guarantee("proven", badge, claim.level, claim, (said, *after), *parts, short)
-    short = _in_two_lines(f"{found[0].upper()}{found[1:]}", *parts)
+    first = f"If {claim.condition}: {found}" if too_coarse else f"{found[0].upper()}{found[1:]}"
+    short = in_two_lines(first, claim, *parts)
     return Guarantee("proven", claim.badge, claim.level, claim, (claim.text, *after), *parts, short)
 
 
@@ -407,7 +451,7 @@ def not_yet(
     ``test`` is the size of the test of linearity that goes on, and how much of it is still to be
     asked for.
     """
-    parts = tuple(assumptions), tuple(conditions)
+    parts, went = (tuple(assumptions), tuple(conditions)), [each.words for each in conditions]
     badge = "No guarantee yet" if claim.proven else "No guarantee yet, then heuristic"
     level: Level = "plain" if claim.proven else "warn"
     if test is not None:
@@ -420,15 +464,15 @@ def not_yet(
             f"No guarantee yet: {left:,} of the {size:,} evaluations that test the model are still to "
             f"be asked for ({answer.effort})."
         )
-        return Guarantee(
-            "not yet", badge, level, claim, (words,), *parts, _in_two_lines(first, *parts)
-        )
+        short = in_two_lines(first, claim, *parts)
+        return Guarantee("not yet", badge, level, claim, (words, *went), *parts, short)
     sentences = [f"No guarantee yet: the study has not stopped. At its stop: {claim.text}", *notes]
     if doubts:
         sentences.append(f"The results contradict what is assumed: {contradicted(doubts)}.")
         level = "warn"
+    sentences += went
     first = f"No guarantee yet: the study has not stopped ({answer.effort})."
-    short = _in_two_lines(first, *parts)
+    short = in_two_lines(f"{first} {claim.at_stop(answer)}", claim, *parts)
     if doubts:
         short = (
             f"{first} The results contradict the assumption {contradicted(doubts)}.\n"
@@ -457,8 +501,7 @@ def of_budget(
         sentences.append(f"The results contradict what is supposed: {contradicted(doubts)}.")
     if progress:
         sentences.insert(0, f"Not final: {progress}")
-    else:
-        sentences += [each.words for each in conditions]
+    sentences += [each.words for each in conditions]
     first = f"No guarantee: {answer.words}, as far as {answer.effort} tell. {estimate}".rstrip()
     return Guarantee(
         "budget",
@@ -468,7 +511,7 @@ def of_budget(
         tuple(sentences),
         tuple(assumptions),
         tuple(conditions),
-        _in_two_lines(first, assumptions, conditions),
+        in_two_lines(first, claim, assumptions, conditions),
     )
 
 

@@ -137,7 +137,32 @@ def test_the_first_column_names_the_arms_even_if_it_holds_numbers(folder: Path) 
     Path("features.tsv").write_text("id\tsize\tcharge\n101\t1\t0\n102\t0\t1\n103\t1\t1\n")
     write(features="features.tsv", m=1)
     does("new", "screen.toml")
-    assert shortlist.Study.load("screen.db").problem.names == ("101", "102", "103")
+    assert shortlist.Study.load("screen.db").problem.names == (101, 102, 103)
+
+
+def test_arms_that_are_numbered_are_found_by_files_and_commands(folder: Path) -> None:
+    """As a DataFrame with such an index has them, however the table comes."""
+    table = pd.DataFrame({"size": [1.0, 0.0, 1.0], "charge": [0.0, 1.0, 1.0]}, [12, 7, 0])
+    table.to_csv("features.csv", index_label="id")
+    table.to_parquet("features.parquet")
+    for file in ("features.csv", "features.parquet"):
+        assert shortlist.Study(file, m=1, sigma=0.1).problem.names == (12, 7, 0)
+    write(features="features.csv", m=1)
+    does("new", "screen.toml")
+    does("ask", "screen.toml", "-n", 4, "--out", "plate.csv")
+    plate = pd.read_csv("plate.csv")
+    plate["value"] = [float(table.loc[arm].sum()) for arm in plate["arm"]]
+    plate.to_csv("plate.csv", index=False)
+    does("tell", "screen.toml", "plate.csv")
+    does("tell", "screen.toml", "--arm", 7, "--value", 1.0)
+    Path("more.csv").write_text("arm,value\n12,1.0\n0,2.0\n")
+    does("tell", "screen.toml", "more.csv")
+    told = asked("export", "screen.toml")["rows"]
+    assert [row["arm"] for row in told][-3:] == [7, 12, 0]
+    assert set(asked("status", "screen.toml")["shortlist"]) <= {12, 7, 0}
+    study = shortlist.Study.load("screen.db")
+    assert study.tell(arm=0, value=2.0).features["charge"] == 1.0
+    assert study.table().loc[7, "pulls"] >= 1
 
 
 @pytest.mark.slow

@@ -27,7 +27,7 @@ def test_tables_of_many_kinds_are_read(kind: str, tmp_path: Path) -> None:
     file.write_text(TABLES[kind], encoding="utf-8")
     table = read_table(file)
     assert table.values == [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
-    index = ["0", "1", "2"] if "pandas" in kind else None
+    index = [0, 1, 2] if "pandas" in kind else None
     assert table.rows == (["a", "b", "c"] if kind.startswith("names") else index)
     if "heading" in kind:
         assert table.columns == (["0", "1"] if "counts" in kind else ["length", "width"])
@@ -69,13 +69,15 @@ def test_a_bad_table_is_named_with_its_line(
         ("lr,depth\n1.25,3\n0.5,4\n", None, 1.25),
         ("1.25,3\n0.5,4\n", None, 1.25),
         ("depth;lr\n3;0,5\n3;0,25\n", None, 3.0),
-        ("1003,3\n1004,4\n", ["1003", "1004"], 3.0),
+        ("1003,3\n1004,4\n", [1003, 1004], 3.0),
+        ("0103,3\n1004,4\n", ["0103", "1004"], 3.0),
+        ("1003,3\nC4,4\n", ["1003", "C4"], 3.0),
         ("id,x\n1.25,3\n0.5,4\n", ["1.25", "0.5"], 3.0),
         ("a,3\n0.5,4\n", ["a", "0.5"], 3.0),
     ],
 )
 def test_a_first_column_that_cannot_be_names_is_a_feature(
-    text: str, names: list[str] | None, first: float, tmp_path: Path
+    text: str, names: list[int | str] | None, first: float, tmp_path: Path
 ) -> None:
     file = tmp_path / "X.csv"
     file.write_text(text)

@@ -312,6 +312,24 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     )
 
 
+def test_two_lines_are_as_strong_as_the_test_was_fine() -> None:
+    """Where a misfit that was not found can make the list wrong, the answer begins with "If"."""
+    answers = {}
+    for gap in (0.01, 3.0):
+        features = np.array([[0.0], [1.0], [2.0], [2.0 + gap]])
+        s = shortlist.Study(features, m=1, sigma=0.1, seed=0, epsilon=0.001)
+        generator = np.random.default_rng(0)
+        means = features[:, 0]
+        s.run(lambda t, w=means, g=generator: w[t.arm] + 0.1 * g.normal(), progress=False)
+        answers[gap] = s.shortlist.guarantee
+    first, _, second = answers[0.01].short.partition("\n")
+    assert first.startswith("If the means are linear in the features: the best of 4,")
+    assert "ranks 1 and 2 are 0.01 apart: study.verify() proves the list" in second
+    first, _, second = answers[3.0].short.partition("\n")
+    assert first.startswith("The best of 4,")
+    assert "would have been found)" in second
+
+
 def test_features_that_speak_against_the_guarantee_are_warned_of_on_creation() -> None:
     features = [[1.0, 0.0], [1.0, 1.0], [1.0, 1.0 + 1e-10], [1.0, 3.0]]
     with pytest.warns(errors.UnhealthyFeatures, match="alike .* 1 and 2,") as warned:

@@ -26,6 +26,8 @@ from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import findings
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shortlist.simulation.outlook import Outlook
     from shortlist.study.study import Study
 
@@ -46,7 +48,8 @@ all results of a day, may be shifted: blocks = "shift"; each ask is a plate.
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, intercept = false (mean 0 where all features are 0), costs =
-"costs.csv" (name, and cost of an evaluation), algorithm, threshold,
+"costs.csv" (name, and cost of an evaluation), controls = ["DMSO"] (with
+blocks = "shift": on every plate, and never listed), algorithm, threshold,
 misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
@@ -125,8 +128,9 @@ def new(
     evaluations = count(study.evaluations, "evaluation")
     taken_over = ""
     if old is not None:
+        known = set(map(str, study.problem.names))
         taken_over = f" {count(carried, 'result')} of {old.name!r} taken over."
-        if left := sum(trial.name not in study.problem.names for trial in old.taken):
+        if left := sum(str(trial.name) not in known for trial in old.taken):
             taken_over += f" {count(left, 'result')} of arms that are not in it left out."
     if made:
         say(f"Study {study.name!r} made, {where}.{taken_over}")
@@ -137,7 +141,7 @@ def new(
         say(fold(f"It has {carried_words(study, here)}."))
         say_differences(study, old, str(screen))
     say()
-    for label, words in _study_entries(study, "features" in described.keys):
+    for label, words in _study_entries(study, settings.get("features")):
         say_entry(label, here(words))
     for finding in found:
         say_entry(finding["level"], here(f"{finding['words']} {finding['meaning']}"))
@@ -165,6 +169,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "direction": problem.direction,
         "intercept": problem.intercept,
         "blocks": problem.blocks.announcement if problem.blocks.exist else None,
+        "controls": problem.controls.by_name(problem.names),
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.procedure.name,
@@ -175,13 +180,16 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
     }
 
 
-def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]]:
+def _study_entries(study: Study, features: pd.DataFrame | None) -> Iterator[tuple[str, str]]:
+    import pandas as pd
+
+    from shortlist.guarantee import Answer, in_two_lines
     from shortlist.study.insight.audit import audit_size, is_audited
 
     problem, procedure = study.problem, study.procedure
-    about = f", each with {problem.features_in_words}" if has_features else ""
+    about = "" if features is None else f", each with {problem.features_in_words}"
     yield "arms", f"{problem.arms}{about}: {first_names(problem.names)}"
-    if has_features and problem.names == tuple(range(problem.arms)):
+    if features is not None and isinstance(features.index, pd.RangeIndex):  # the file has no names
         yield (
             "names",
             "the first column of the file has no names, so the arms are named by their rows, "
@@ -194,10 +202,14 @@ def _study_entries(study: Study, has_features: bool) -> Iterator[tuple[str, str]
     yield "noise", procedure.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
+    if problem.controls.exist:
+        yield "controls", f"{problem.controls.words(problem.names)}; they are never listed"
     if procedure.cost_words:
         yield "costs", procedure.cost_words
     yield "algorithm", f"{procedure.name}, threshold {procedure.threshold.name}"
-    yield "answer", study.claim.text
+    claim = study.claim
+    line = claim.at_stop(Answer(problem, study.evaluations))
+    yield "answer", in_two_lines(line, claim, claim.assumptions).replace("\n", " ")
     if not is_audited(procedure):
         return
     if study.audit.wanted:

@@ -17,18 +17,19 @@ from shortlist.errors import (
     number_hint,
     unknown_name,
 )
-from shortlist.files.csv_files import may_be_names, read_lines, read_table
+from shortlist.files.csv_files import labels, may_be_names, read_lines, read_table
 from shortlist.files.paths import checked_path, from_home, regular_file
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from shortlist.arrays import Label
     from shortlist.plans.mislid.algorithm import MisLid
 
 # Passed on to Study as they are.
 PLAIN = (
     *("m", "reward_range", "delta", "epsilon", "direction", "S", "budget", "algorithm"),
-    *("threshold", "seed", "audit", "intercept"),
+    *("threshold", "seed", "audit", "intercept", "controls"),
 )
 FILES = ("features", "arms", "pilot")
 KEYS = (
@@ -132,17 +133,16 @@ class ScreenFile:
             )
         return {"features": pd.DataFrame(rows, names, columns)}
 
-    def _arms(self) -> list[str]:
+    def _arms(self) -> list[Label]:
         arms = self.keys["arms"]
         if isinstance(arms, list):
-            return [str(name) for name in arms]
+            return arms
         if not isinstance(arms, str):
             raise InvalidSetting(
                 f"{self.path}: arms must be a list of names or the name of a file, got {arms!r}."
             )
-        return _names(
-            self.arms_file, " If the file holds features, write features in place of arms."
-        )
+        otherwise = " If the file holds features, write features in place of arms."
+        return labels(_names(self.arms_file, otherwise))
 
     def _check_algorithm(self) -> None:
         """Refuse an algorithm that is chosen by another key, or needs one."""
@@ -251,7 +251,7 @@ def numbers_by_arm(file: Path, what: str) -> dict[str, float]:
             "the columns."
         )
     numbers: dict[str, float] = {}
-    for name, [number] in zip(names or (), rows, strict=True):
+    for name, [number] in zip(map(str, names or ()), rows, strict=True):
         if name in numbers:
             raise InvalidFeatures(f"{file} names the arm {name!r} twice: keep one {what}.")
         numbers[name] = number

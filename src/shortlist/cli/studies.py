@@ -82,7 +82,12 @@ SHOWN = 12  # open trials, before the rest is only counted
 
 
 def status(
-    study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
+    study: StudyArgument = None,
+    in_full: Annotated[
+        bool, typer.Option("--guarantee", help="Print the exact guarantee, with all conditions.")
+    ] = False,
+    name: NameOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Show where a study stands: progress, open trials, shortlist."""
     opened, here = open_study(study, name), command_line(study, name)
@@ -113,7 +118,11 @@ def status(
         say(figures.to_string(index=False, float_format="{:z.4g}".format))
         if opened.procedure.relation.uses_features:
             say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
-        say("Not certified." if rejected else fold(here(answer.guarantee.text)))
+        if in_full or not rejected:
+            said = answer.guarantee.text if in_full else answer.guarantee.short
+            say("\n".join(fold(here(line)) for line in said.split("\n")))
+        else:
+            say("Not certified.")
         if answer.already:
             say(fold(answer.already))
         say(fold(answer.coverage))
@@ -125,7 +134,7 @@ def status(
             say(f"… and {len(opened.pending) - SHOWN} more: `{more}`.")
     warnings = [finding for finding in health if finding["level"] == "warning"]
     if shown := [
-        each for each in warnings if rejected or each["words"] not in answer.guarantee.text
+        each for each in warnings if rejected or each["words"] not in answer.guarantee.short
     ]:
         say()
     for finding in shown:

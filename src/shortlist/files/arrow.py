@@ -25,7 +25,7 @@ ROWS = 4096  # of lists that are read at once
 BUFFER = 1 << 20  # bytes read ahead of a column, which else is read whole
 
 
-Read = tuple[Any, list[str] | None, list[str] | None]  # numbers, names of rows and of columns
+Read = tuple[Any, list[Any] | None, list[str] | None]  # numbers, names of rows and of columns
 
 
 def from_arrow(table: Any) -> Read:
@@ -48,7 +48,7 @@ def from_arrow(table: Any) -> Read:
             f"{type(table).__name__}."
         )
     columns, text = _columns(table.schema)
-    names = None if text is None else [str(name) for name in table.column(text).to_pylist()]
+    names = None if text is None else table.column(text).to_pylist()
     lists = _rows_of_lists(table, columns)
     if lists is not None:
         return lists, names, None
@@ -80,7 +80,7 @@ def _numbers(path: Path, memory: Memory) -> Read:
             )
 
         columns, text = _columns(schema)
-        names = None if text is None else [str(name) for name in part([text])[0].to_pylist()]
+        names = None if text is None else part([text])[0].to_pylist()
         if len(columns) == 1 and _is_list(schema.field(columns[0]).type):
             matrix = np.empty((file.metadata.num_rows, schema.field(columns[0]).type.list_size))
             rest = matrix

@@ -11,11 +11,14 @@ import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
 from shortlist.files.paths import checked_path, regular_file
+
+if TYPE_CHECKING:
+    from shortlist.arrays import Label
 
 Line = tuple[int, list[str]]  # its number in the file, and its cells
 
@@ -27,7 +30,7 @@ MINUS = "−"  # as word processors write it
 class CsvTable(NamedTuple):
     """A table of numbers, with names where the file has them."""
 
-    rows: list[str] | None
+    rows: list[Label] | None
     columns: list[str] | None
     values: list[list[float]]
 
@@ -118,7 +121,7 @@ def read_table(file: Path, *, named: bool = False) -> CsvTable:
 
     numbers = read_numbers(cells, where, no_number, InvalidFeatures)
     values = [numbers[k : k + width] for k in range(0, len(numbers), width)]
-    rows = [cells[0] for _, cells in body] if first else None
+    rows = labels([cells[0] for _, cells in body]) if first else None
     return CsvTable(rows, heading[first:] if titled else None, values)
 
 
@@ -151,6 +154,18 @@ def may_be_names(title: str | None, cells: Sequence[str]) -> bool:
     return all(re.fullmatch(r"\d+", cell, re.ASCII) for cell in cells) and len(set(cells)) == len(
         cells
     )
+
+
+def labels(cells: Sequence[str]) -> list[Label]:
+    """Names as a DataFrame would have them: whole numbers if all are, written without zeros in front.
+
+    Examples
+    --------
+    >>> labels(["7", "12"]), labels(["007", "012"]), labels(["7", "C12"])
+    ([7, 12], ['007', '012'], ['7', 'C12'])
+    """
+    numbered = all(re.fullmatch(r"0|[1-9]\d{0,17}", cell, re.ASCII) for cell in cells)
+    return [int(cell) for cell in cells] if numbered else list(cells)
 
 
 def _no_result(text: str) -> str:

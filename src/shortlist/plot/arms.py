@@ -11,8 +11,6 @@ from shortlist.plot.figure import COLOURS, room
 from shortlist.printable import printable
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from shortlist.problem import Problem
     from shortlist.study.insight.history import History, Look
     from shortlist.study.study import Study
@@ -68,9 +66,9 @@ def colour(look: Look, arm: int) -> str:
     return INSIDE if look.table["in_shortlist"].iloc[arm] else OUTSIDE
 
 
-def left_out(count: int, table: pd.DataFrame) -> str:
+def left_out(count: int, look: Look) -> str:
     """How many arms are not in the picture, as a sentence; empty if all are."""
-    shown = int(table["mean"].notna().sum())  # retired arms have none
+    shown = len(look.by_gap)
     rest = shown - count
     words = f"{rest:,} of the {shown:,} arms are left out, those farthest from the boundary. "
     return words if rest else ""
@@ -89,7 +87,7 @@ def headline(study: Study, evaluations: int) -> str:
     elif study.audit.is_running:
         state = f"stopped after {study.answered_at:,}, testing linearity"
     return (
-        f"{study.procedure.name}: the {problem.m} best of {problem.arms}, ε = {problem.epsilon:g}, "
+        f"{study.procedure.name}: the {problem.m} best of {problem.eligible}, ε = {problem.epsilon:g}, "
         f"{until};\n{evaluations:,} evaluations, {state}"
     )
 

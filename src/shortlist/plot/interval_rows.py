@@ -82,7 +82,7 @@ def intervals(
     own_axis = f"mean, with its interval {study.procedure.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     shown = labels_of(look, arms, panels[0]), [colour(look, arm) for arm in arms]
-    words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look.table)
+    words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look)
     late = study.evaluations - look.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
@@ -142,10 +142,10 @@ def answer(
     labels = [f"★ {name}" if star else name for name, star in zip(names, inside, strict=True)]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
     cut = _draw(panel, look, arms, OWN, labels, colours)
-    title = f"The {study.problem.m} best of {study.problem.arms}"
+    title = f"The {study.problem.m} best of {study.problem.eligible}"
     title += f"{'' if study.done else ' so far'}, after {study.shortlist.evaluations:,} evaluations"
     words = f"Blue and ★: the shortlist. {study.coverage} "
-    words += f"{left_out(len(arms), look.table)}{cut}"
+    words += f"{left_out(len(arms), look)}{cut}"
     captions = [("mean, with its interval", words)]
     return write_around(ax, [panel], title, captions, side="right", caption=caption)
 

@@ -89,7 +89,7 @@ def shrinking(
     if not study.aim.certifies:
         words = words.partition("The stopping rule")[0]
     words += _bands(panels[0], past, look, arms, near)
-    words += pair_words(look) + left_out(len(arms), look.table) + mark_stop(panels, study)
+    words += pair_words(look) + left_out(len(arms), look) + mark_stop(panels, study)
     captions = [("evaluations", words)]
     if len(panels) == 2:
         difference = _difference(panels[1], study, past)

@@ -17,7 +17,7 @@ from shortlist.report.rendering import displayable
 from shortlist.report.sections import software
 from shortlist.study.guarantee_parts import out_of_order
 from shortlist.study.insight.linearity import LEVEL
-from shortlist.study.insight.linearity_words import departure
+from shortlist.study.insight.linearity_words import departure, is_linearity_tested
 from shortlist.study.view import beyond_first_plan
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _design(study: Study) -> list[str]:
     if problem.minimizes:
         wanted += " (smallest mean)"
     model = plain(procedure.relation.method)
-    paper, which = work(PAPER).short, f"{wanted} of K = {problem.arms:,} arms"
+    paper, which = work(PAPER).short, f"{wanted} of K = {problem.eligible:,} arms"
     looked = study.aim.method(which, paper)
     if not study.aim.certifies:
         return [
@@ -158,7 +158,7 @@ def _audit(study: Study) -> list[str]:
         why = departure(study)
         return [f"Tests of linearity rejected it: {why}"]
     results = study.audit.results
-    if not results:
+    if not results or is_linearity_tested(study):  # then the guarantee says it
         return []
     tested = count(len({trial.arm for trial in results}), "arm")
     return [
@@ -180,6 +180,7 @@ def _origins(study: Study) -> list[str]:
         "chosen in view of the results by then": causes["round"] + causes["second of a round"],
         "told without having been asked for": causes["unasked"],
         "made to test linearity": causes["audit"],
+        "of controls, which every block has and which are never listed": causes["control"],
         "carried over from an earlier study": causes["carried"],
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]

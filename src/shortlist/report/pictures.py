@@ -14,6 +14,7 @@ from shortlist import plot
 from shortlist.plot.figure import load_pyplot
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
+from shortlist.report.tables import number
 from shortlist.study.view import before_the_rounds
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _drawings(analysis: Analysis) -> Iterator[tuple[str, str, Callable[[], Figur
         )
         yield (
             "Towards the stop",
-            study.aim.statistic_words,
+            f"{study.aim.statistic_words} The last one: {number(study.statistic)}.",
             lambda: plot.stopping(study, projection=analysis.remaining),
         )
         yield (

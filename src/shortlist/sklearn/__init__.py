@@ -8,51 +8,25 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from typing import Any, Literal, Self
 
 import pandas as pd
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone, is_classifier
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone, is_classifier
 from sklearn.metrics import check_scoring
-from sklearn.model_selection import (
-    ParameterGrid,
-    RepeatedKFold,
-    RepeatedStratifiedKFold,
-    StratifiedKFold,
-    check_cv,
-    cross_val_score,
-)
+from sklearn.model_selection import GridSearchCV, ParameterGrid, check_cv, cross_val_score
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import check_is_fitted
 
 from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import Bounded
 from shortlist.problem import drawn_seed
 from shortlist.study.study import Study
 
-
-def _of_best(method: str) -> Any:
-    """A method of the refitted estimator, which is there if the estimator has it."""
-
-    def check(search: ShortlistSearchCV) -> bool:
-        getattr(getattr(search, "best_estimator_", search.estimator), method)  # its own error
-        return True
-
-    def call(search: ShortlistSearchCV, X: Any) -> Any:
-        return getattr(search._fitted, method)(X)
-
-    call.__doc__ = f"What ``{method}`` of the best estimator returns."
-    return available_if(check)(call)
-
-
 FOLDS, REPEATS = 5, 20  # of the splits, where no splitter is given
 
 
-class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
+class ShortlistSearchCV(GridSearchCV):  # type: ignore[misc]
     """Find the m best candidates by cross-validation, with a guaranteed confidence.
 
     The answer is about the mean score over the splits of ``cv``: the list that a search over all
@@ -108,13 +82,10 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.neighbors import KNeighborsClassifier
     >>> search = ShortlistSearchCV(
-    ...     KNeighborsClassifier(),
-    ...     {"n_neighbors": [5, 75, 90], "weights": ["uniform"]},
-    ...     epsilon=0.01,
-    ...     random_state=0,
+    ...     KNeighborsClassifier(), {"n_neighbors": [5, 75, 90]}, epsilon=0.01, random_state=0
     ... )
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
-    {'n_neighbors': 5, 'weights': 'uniform'}
+    {'n_neighbors': 5}
     >>> search.n_full_search_, search.n_evaluations_ < 150
     (300, True)
     """
@@ -135,17 +106,13 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
         error_score: float | Literal["raise"] = "raise",
         random_state: int | None = None,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(estimator, candidates, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv)
+        self.error_score = error_score
         self.candidates = candidates
         self.m = m
-        self.cv = cv
-        self.scoring = scoring
         self.score_range = score_range
         self.delta = delta
         self.epsilon = epsilon
-        self.refit = refit
-        self.n_jobs = n_jobs
-        self.error_score = error_score
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, groups: Any = None, **params: Any) -> Self:
@@ -153,14 +120,16 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
 
         ``params`` are passed to the estimator's ``fit``; ``groups`` to the splitter.
         """
-        candidates = self._listed()
-        if y is None and get_tags(self.estimator).target_tags.required:
-            raise ValueError(
-                f"{type(self.estimator).__name__} requires y to be passed, but the target y is None."
+        given = self.candidates
+        candidates = list(map(dict, ParameterGrid(given) if isinstance(given, Mapping) else given))
+        if len(candidates) <= self.m:
+            raise InvalidSetting(
+                f"the {self.m} best of {len(candidates)} candidates were asked for: give more "
+                "candidates than m."
             )
-        scorer = check_scoring(self.estimator, scoring=self.scoring)
+        self.scorer_, self.multimetric_ = check_scoring(self.estimator, scoring=self.scoring), False
         seed = drawn_seed() if self.random_state is None else int(self.random_state)
-        splits = list(self._splitter(y, seed).split(X, y, groups))
+        splits = self._splits(X, y, groups, seed)
         low, high = self.score_range
         study = Study(
             arms=[f"{k}: {each}" for k, each in enumerate(candidates)],
@@ -172,13 +141,15 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             seed=seed,
         )
 
+        def settled(arm: int) -> Any:
+            return clone(self.estimator).set_params(**clone(candidates[arm], safe=False))
+
         def score(trial: Any) -> float:
-            chosen = clone(self.estimator).set_params(**clone(candidates[trial.arm], safe=False))
             [found] = cross_val_score(
-                chosen,
+                settled(trial.arm),
                 X,
                 y,
-                scoring=scorer,
+                scoring=self.scorer_,
                 cv=[splits[trial.block]],
                 params=params or None,
                 error_score=self.error_score,
@@ -192,7 +163,7 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
                 found = parallel(delayed(score)(trial) for trial in trials)
                 study.tell_many(zip(trials, found, strict=True))
         table = study.table()
-        self.shortlist_, self.scorer_ = study.shortlist, scorer
+        self.shortlist_ = study.shortlist
         rows = [(trial.arm, trial.block, trial.value) for trial in study.taken]
         self.results_ = pd.DataFrame(rows, columns=["candidate", "split", "score"])
         self.n_splits_ = len(splits)
@@ -203,75 +174,25 @@ class ShortlistSearchCV(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc
             "n_splits": table["pulls"].to_numpy(),
             "in_shortlist": table["in_shortlist"].to_numpy(),
         }
-        listed = [study.problem.index(name) for name in study.shortlist.names]
-        self.listed_params_ = [candidates[arm] for arm in listed]
-        self.best_index_ = max(listed, key=lambda arm: float(table["mean"].iloc[arm]))
+        self.listed_params_ = [candidates[arm] for arm in study.shortlist.arms]
+        self.best_index_ = study.shortlist.arms[0]  # the best estimated mean first
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(table["mean"].iloc[self.best_index_])
         if self.refit:
-            chosen = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
-            given = (X,) if y is None else (X, y)
-            self.best_estimator_ = chosen.fit(*given, **params)
+            self.best_estimator_ = settled(self.best_index_).fit(X, y, **params)
         return self
 
-    def _listed(self) -> list[dict[str, Any]]:
-        """The candidates as a list, of two at least."""
-        given = self.candidates
-        listed = list(map(dict, ParameterGrid(given) if isinstance(given, Mapping) else given))
-        if len(listed) <= self.m:
-            raise InvalidSetting(
-                f"the {self.m} best of {len(listed)} candidates were asked for: give more candidates "
-                "than m."
-            )
-        return listed
-
-    def _splitter(self, y: Any, seed: int) -> Any:
-        """What makes the splits: several repetitions, unless a splitter or the splits were given."""
-        if self.cv is not None and not isinstance(self.cv, numbers.Integral):
-            return check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        folds = FOLDS if self.cv is None else int(self.cv)
-        # scikit-learn's own choice between folds that keep the classes' shares and others.
-        plain = check_cv(folds, y, classifier=is_classifier(self.estimator))
-        stratifies = isinstance(plain, StratifiedKFold)
-        repeated = RepeatedStratifiedKFold if stratifies else RepeatedKFold
-        return repeated(n_splits=folds, n_repeats=REPEATS, random_state=seed % 2**32)
-
-    predict = _of_best("predict")
-    predict_proba = _of_best("predict_proba")
-    predict_log_proba = _of_best("predict_log_proba")
-    decision_function = _of_best("decision_function")
-    transform = _of_best("transform")
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """The score of the best estimator on other data."""
-        given = (X,) if y is None else (X, y)
-        return float(self.scorer_(self._fitted, *given))
-
-    @property
-    def _fitted(self) -> Any:
-        """The best estimator; raises if it was not fitted."""
-        check_is_fitted(self, "best_estimator_", msg="call fit with refit=True first.")
-        return self.best_estimator_
-
-    @property
-    def classes_(self) -> Any:
-        """The classes, if the estimator is a classifier."""
-        return self._fitted.classes_
-
-    @property
-    def n_features_in_(self) -> int:
-        """The number of features that were seen in ``fit``."""
-        try:
-            return int(self._fitted.n_features_in_)
-        except NotFittedError as error:  # as hasattr expects it
-            raise AttributeError(str(error)) from error
+    def _splits(self, X: Any, y: Any, groups: Any, seed: int) -> list[Any]:
+        """The splits: those given, or folds repeated with other shuffles of the data."""
+        folds = FOLDS if self.cv is None else self.cv
+        cv = check_cv(folds, y, classifier=is_classifier(self.estimator))
+        repeated = [cv]
+        if isinstance(folds, numbers.Integral):
+            seeds = ((seed + k) % 2**32 for k in range(REPEATS))
+            repeated = [type(cv)(int(folds), shuffle=True, random_state=each) for each in seeds]
+        return [split for each in repeated for split in each.split(X, y, groups)]
 
     def __sklearn_tags__(self) -> Any:
-        tags, own = super().__sklearn_tags__(), get_tags(self.estimator)
-        tags.estimator_type = own.estimator_type
-        tags.classifier_tags = deepcopy(own.classifier_tags)
-        tags.regressor_tags = deepcopy(own.regressor_tags)
-        tags.target_tags = deepcopy(own.target_tags)
-        tags.input_tags.pairwise = own.input_tags.pairwise
-        tags.input_tags.sparse = own.input_tags.sparse
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = get_tags(self.estimator).target_tags.multi_output
         return tags

@@ -14,9 +14,11 @@ from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.linearity_words import (
+    WITHOUT_LINEARITY,
     departure,
     is_linearity_tested,
     is_linearity_untested,
+    is_test_too_coarse,
     passed,
     passed_in_short,
     rejected,
@@ -24,7 +26,7 @@ from shortlist.study.insight.linearity_words import (
 )
 from shortlist.study.retiring import retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
-from shortlist.study.verification import price_of_proof
+from shortlist.study.verification import cannot_verify, price_of_proof
 from shortlist.study.view import View
 
 DIFFERENCES_SHOWN = 5
@@ -43,7 +45,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     'No guarantee yet'
     """
     parts = study.claim, _assumptions(study), conditions(study)
-    answer = Answer(study.problem, answered_evaluations(study), len(study.retired))
+    retired = sum(bool(study.problem.listable[each.arm]) for each in study.retired)
+    answer = Answer(study.problem, answered_evaluations(study), retired)
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
@@ -69,9 +72,13 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
             hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
         ]
         notes += filter(None, [price_of_proof(study)])
-    untested_now = is_linearity_untested(study)
     return guarantee.final(
-        *parts, answer=answer, notes=notes, untested=untested_now, doubts=doubts(study)
+        *parts,
+        answer=answer,
+        notes=notes,
+        untested=is_linearity_untested(study),
+        too_coarse=is_test_too_coarse(study),
+        doubts=doubts(study),
     )
 
 
@@ -116,7 +123,10 @@ def _model(study: View, assumption: Assumption) -> Assumption:
     if is_linearity_tested(study):
         short = f"{assumption.short} ({passed_in_short(study)})"
         return assumption._replace(tested=True, finding=passed(study), short=short)
-    return assumption._replace(finding=guarantee.not_tested(final=study.done))
+    short = assumption.short
+    if study.done and not cannot_verify(study):
+        short = f"{short} ({WITHOUT_LINEARITY})"
+    return assumption._replace(finding=guarantee.not_tested(final=study.done), short=short)
 
 
 def conditions(study: View) -> list[Condition]:

@@ -376,7 +376,13 @@ class Log:
         count = int(min(count, self._procedure.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
-        for _ in range(count):
+        controls = self._procedure.problem.controls.places(count, ledger.next_block, model.seed)
+        for place in range(count):
+            if (control := controls.get(place, NO_ARM)) != NO_ARM and control not in aside:
+                yield Cell(control), Cause("control")
+                if ahead is not None:
+                    ahead.suppose(Cell(control))
+                continue
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
                 if (
@@ -636,7 +642,8 @@ class Log:
     def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
         """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
         procedure, model = self.procedure, self.model
-        name, m, left = self._ledger.names[arm], procedure.problem.m, len(procedure.arms_left) - 1
+        name, m = self._ledger.names[arm], procedure.problem.m
+        left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arm)].sum())
         if left <= m:
             raise InvalidInput(
                 f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
@@ -687,7 +694,8 @@ class Log:
             ledger, procedure, model = self._ledger, self.procedure, self.model
             if any((each.names, each.rows) == (names, rows) for each in ledger.added):
                 return
-            if known := [name for name in names if name in ledger.names]:
+            there = set(map(str, ledger.names))
+            if known := [name for name in names if str(name) in there]:
                 raise InvalidInput(
                     f"{quoted(known, 5)} {'is' if len(known) == 1 else 'are'} in the study already: "
                     "nothing was changed. Leave out the arms that it has."

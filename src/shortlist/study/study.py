@@ -90,8 +90,9 @@ class Study(View):
 
     Parameters
     ----------
-    features : array K × N, DataFrame or None
-        One row per arm; a DataFrame's index names the arms. None with ``arms`` means a classical
+    features : array K × N, DataFrame, file or None
+        One row per arm; a DataFrame's index names the arms, or the first column of a file (whole
+        numbers if all of its names are, else text). None with ``arms`` means a classical
         bandit: nothing is known about the arms.
     m : int
         How many to find.
@@ -152,6 +153,9 @@ class Study(View):
         request is a block (a plate, a day), whose results share an unknown shift. ``trial.block`` says
         which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block,
         but for shifted ones. See ``docs/blocks.md`` and ``docs/plates.md``.
+    controls : list of arms, or a number of wells for each by name, optional
+        With ``blocks="shift"``: arms that every request has, once each or so many times, and that are
+        never listed. The answer is about the other arms. See ``docs/plates.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -170,7 +174,8 @@ class Study(View):
     ['a']
     """
 
-    _final: tuple[int, Shortlist] | None  # the number of changes it is as of, and the answer
+    # The number of changes that the answer is as of, whether it is final, and the answer.
+    _answer: tuple[tuple[int, bool], Shortlist] | None
 
     def __init__(
         self,
@@ -197,6 +202,7 @@ class Study(View):
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
         costs: Any = None,
+        controls: Any = None,
         **others: Never,
     ) -> None:
         if others:
@@ -221,6 +227,7 @@ class Study(View):
             intercept=intercept,
             blocks=blocks,
             costs=costs,
+            controls=controls,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
@@ -323,7 +330,7 @@ class Study(View):
     def __repr__(self) -> str:
         problem, state = self.problem, "stopped" if self.done else "not stopped"
         return (
-            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"<Study {self.name!r}: the {problem.m} best of {problem.eligible} arms, "
             f"{self.evaluations} evaluations, {state}>"
         )
 
@@ -355,8 +362,8 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms but for retired ones, and the same blocks, costs, m,
-        σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
+        This study stays as it is. The same arms but for retired ones, and the same blocks, costs,
+        controls, m, σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
         budget are chosen anew, as for a new study.
 
         Parameters
@@ -398,6 +405,7 @@ class Study(View):
             "direction": problem.direction,
             "blocks": problem.blocks,
             "costs": problem.costs,
+            "controls": problem.controls,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -507,12 +515,10 @@ class Study(View):
     @property
     def shortlist(self) -> Shortlist:
         """The answer: final once the study is done, before that the current guess."""
-        if not self.done:
-            return self._shortlist(final=False)
-        changes = self._log.ledger.changes
-        if self._final is None or self._final[0] != changes:
-            self._final = changes, self._shortlist(final=True)
-        return self._final[1]
+        as_of = self._log.ledger.changes, self.done
+        if self._answer is None or self._answer[0] != as_of:
+            self._answer = as_of, self._shortlist(final=self.done)
+        return self._answer[1]
 
     def _keep_answer(self) -> None:
         self._answered_at = self.evaluations
@@ -520,11 +526,12 @@ class Study(View):
         LOGGER.info("the study %r stopped after %d evaluations", self.name, self.evaluations)
 
     def _forget_answer(self) -> None:
-        self._final, self._answered_at = None, 0
+        self._answer, self._answered_at = None, 0
 
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.model.table()
         listed = best_first(table[table["in_shortlist"]], self.problem)
+        listed = listed.drop(columns="control", errors="ignore")
         error = None if self.aim.certifies else estimated_error(self)
         return Shortlist(
             names=listed["name"].tolist(),
@@ -620,6 +627,7 @@ class Study(View):
         """
         count = 1 if n is None else whole_number("n", n, 1)
         self.problem.blocks.check_request(count)
+        self.problem.controls.check_request(count)
         trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()
@@ -1138,7 +1146,7 @@ class Study(View):
             Seconds for which to keep results and retry if the storage is unavailable (locked,
             unreachable, moved). After that they are written to a file, which the error names.
         progress : bool
-            Show a line with evaluations, stopping statistic and current shortlist, on a terminal or
+            Show a line with evaluations, how many are left and the shortlist so far, on a terminal or
             in a notebook.
 
         Examples

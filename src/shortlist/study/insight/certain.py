@@ -28,7 +28,7 @@ def certain(study: View) -> Certain | None:
     >>> means = [0.5, 0.45, 0.1]
     >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=80, progress=False)
     >>> print(certain(study))
-    Proven already: the list is right up to ε = 0.17. If the list is wrong, its worst arm is ash, and the best one that it lacks is elm or oak.
+    Proven already: the list is right up to a difference of 0.17. If the list is wrong, its worst arm is ash, and the best one that it lacks is elm or oak.
     """
     decision, claim = study.model.decision, study.claim
     if study.statistic is None or not study.aim.certifies or decision is None:
@@ -49,7 +49,7 @@ def certain(study: View) -> Certain | None:
     inside, maybe, *doubtful = map(named, parts)
     said = []
     if least is not None:
-        said.append(f"the list is right up to ε = {rounded_up(least):g}")
+        said.append(f"the list is right up to a difference of {rounded_up(least):g}")
     if inside and maybe:
         said.append(f"{_listed(inside)} {'is' if len(inside) == 1 else 'are'} among the best")
     words = []
@@ -64,6 +64,29 @@ def certain(study: View) -> Certain | None:
         )
     text = "".join(f"{sentence}. " for sentence in words).rstrip()
     return Certain(least, inside, maybe, doubtful[0], doubtful[1], text)
+
+
+def way_to_stop(study: View) -> str:
+    """How far the list is right so far, and when the study stops, in a sentence.
+
+    Examples
+    --------
+    >>> from shortlist import Study
+    >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0, algorithm="LUCB")
+    >>> means = [0.5, 0.45, 0.1]
+    >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=80, progress=False)
+    >>> way_to_stop(study)
+    'So far the list is right up to a difference of 0.17; the study stops at ε = 0.'
+    """
+    now, claim, epsilon = certain(study), study.claim, f"ε = {study.problem.epsilon:g}"
+    if now is None or now.epsilon is None:
+        return f"The study stops when the list is right up to {epsilon}."
+    heuristic = "" if claim.proven else ", by a heuristic,"
+    condition = f", if {claim.condition}" if claim.condition else ""
+    return (
+        f"So far{heuristic} the list is right up to a difference of {now.stops_at:g}"
+        f"{condition}; the study stops at {epsilon}."
+    )
 
 
 def _listed(names: Sequence[str], last: str = "and") -> str:

@@ -24,7 +24,6 @@ from shortlist.study.insight.linearity_words import (
     departure,
     is_linearity_tested,
     not_held,
-    passed,
     remedy,
     spread,
 )
@@ -268,7 +267,7 @@ def _fit(study: View, results: Spread) -> Found:
     if p >= ALPHA:
         words = f"The means of {len(x)} of {problem.arms} arms agree with a linear model ({test})."
         if is_linearity_tested(study):
-            return "fine", words, passed(study)
+            return "fine", words, "The guarantee says how that was tested."
         return "untested", words, f"The others were not looked at. {_when(study)}"
     worst = int(np.argmax(np.abs(misses) * root))
     size = math.sqrt(max(squares - spare * noise, 0.0) / float(results.weights.sum()))

@@ -314,10 +314,11 @@ class Look:
     def by_gap(self) -> NDArray[np.int64]:
         """The arms by row of the features, from the boundary on: the largest gap index first.
 
-        Without those that were retired.
+        Without those that were retired, and without controls.
         """
         order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
-        return order[self.table["mean"].notna().to_numpy()[order]]
+        kept = self.problem.listable & self.table["mean"].notna().to_numpy()
+        return order[kept[order]]
 
 
 class Difference(NamedTuple):

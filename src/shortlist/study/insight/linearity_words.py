@@ -24,6 +24,7 @@ from shortlist.study.insight.shifts import (
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
+WITHOUT_LINEARITY = "study.verify() proves the list without linear means"
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
 
 
@@ -108,17 +109,34 @@ def passed(study: View) -> str:
 
 def passed_in_short(study: View) -> str:
     """How linearity was tested, in a few words."""
-    verdict = study.audit.verdict
-    if verdict is None:
+    if study.audit.verdict is None:
         return "tested as the results came in"
-    single, spread = verdict.detectable
-    least, where = (spread, "") if math.isfinite(spread) else (single, " at one arm")
-    smaller = ""
-    if least > max(_span_and_gap(study)[1], study.problem.epsilon):
-        smaller = "; a smaller one can make the list wrong"
-        if not cannot_verify(study):
-            smaller = "; if a smaller one matters, study.verify()"
-    return f"tested: a misfit above {least:.2g}{where} would have been found{smaller}"
+    least, where = _least_found(study)
+    if not is_test_too_coarse(study):
+        return f"tested: a misfit above {least:.2g}{where} would have been found"
+    m, gap = study.problem.m, _span_and_gap(study)[1]
+    so = "a smaller misfit can make the list wrong" if cannot_verify(study) else WITHOUT_LINEARITY
+    return (
+        f"tested, but a misfit below {least:.2g}{where} can go unnoticed, and ranks {m} and {m + 1} "
+        f"are {gap:.2g} apart: {so}"
+    )
+
+
+def is_test_too_coarse(study: View) -> bool:
+    """Whether linearity was tested, and a misfit that was not found can make the list wrong.
+
+    Two arms change places, by more than ε, if the misfits of both are half of their gap and ε.
+    """
+    if study.audit.verdict is None or not is_linearity_tested(study):
+        return False
+    return 2.0 * _least_found(study)[0] > _span_and_gap(study)[1] + study.problem.epsilon
+
+
+def _least_found(study: View) -> tuple[float, str]:
+    """The misfit that the test would have found, and where: spread over the arms, or at one."""
+    assert study.audit.verdict is not None
+    single, spread = study.audit.verdict.detectable
+    return (spread, "") if math.isfinite(spread) else (single, " at one arm")
 
 
 def _span_and_gap(study: View) -> tuple[float, float]:

@@ -41,6 +41,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
             }
             for each in study.retired
         ],
+        "controls": study.problem.controls.by_name(study.problem.names),
         "added": [name for each in study.added for name in each.names],
         "budget": study.budget,
         "estimated_error": study.shortlist.error,
@@ -84,6 +85,7 @@ def study_words(study: Study) -> str:
 
 
 def _progress_words(study: Study) -> str:
+    from shortlist.study.insight.certain import way_to_stop
     from shortlist.study.insight.linearity_words import departure
     from shortlist.study.view import before_the_rounds, next_look
 
@@ -109,10 +111,7 @@ def _progress_words(study: Study) -> str:
         return f"{taken}{study.aim.out_of}, where the study stops."
     if study.model.verifies:
         taken += f", {study.evaluations - study.model.verified_from:,} of them to verify the list"
-    return (
-        f"{taken}. The stopping statistic is {study.statistic:.4g}; the study stops when it is at "
-        f"most ε = {study.problem.epsilon:g}. {next_look(study)}".rstrip()
-    )
+    return f"{taken}. {way_to_stop(study)} {next_look(study)}".rstrip()
 
 
 def status_report(

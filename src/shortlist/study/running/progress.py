@@ -10,6 +10,7 @@ import numpy as np
 from shortlist.notebook import NotebookLine, is_notebook
 from shortlist.printable import first_names
 from shortlist.study.answer import best_first
+from shortlist.study.insight.certain import certain
 from shortlist.study.insight.remaining import remaining
 from shortlist.study.view import View
 
@@ -20,9 +21,10 @@ PROJECTING = 20  # a projection that takes long is repeated after this many time
 
 
 def describe(study: View, left: str = "") -> str:
-    """Evaluations, those in flight and those that wait, the statistic against ε, the shortlist.
+    """Evaluations, those in flight and those that wait, the way to the stop, the shortlist.
 
-    ``left`` says how many evaluations are still needed, if that is known.
+    ``left`` says how many evaluations are still needed and how far the list is right, if that is
+    known.
     """
     cells = study.problem.cells
     most = "" if cells is None else f" of at most {cells:,}"
@@ -39,8 +41,6 @@ def describe(study: View, left: str = "") -> str:
         parts.append(left)
     if study.statistic is None:
         return " · ".join([*parts, study.stage])
-    if study.aim.certifies:
-        parts.append(f"{study.statistic:.4g} → ε = {study.problem.epsilon:g}")
     return " · ".join([*parts, _names(study)])
 
 
@@ -110,10 +110,14 @@ class ProgressLine:
 
 
 def _left(study: View) -> str:
-    """The projected number of evaluations that are still needed, if there is one."""
+    """How many evaluations are projected to be needed, and up to what the list is right so far."""
     if study.aim.out_of:
         return ""  # the budget stands beside the evaluations
     try:
-        return remaining(study).short
+        found, now = remaining(study).short, certain(study)
     except np.linalg.LinAlgError:
         return ""  # a line to look at must not end a run
+    reached = ""
+    if now is not None and now.stops_at is not None:
+        reached = f"right up to {now.stops_at:g} → ε = {study.problem.epsilon:g}"
+    return " · ".join(filter(None, [found, reached]))
