@@ -80,7 +80,7 @@ class GIFA(Algorithm):
     >>> GIFA(selection="gredy")
     Traceback (most recent call last):
         ...
-    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both, tracking.
+    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both_arms, tracking.
     """
 
     candidates: Choice = "top_means"
@@ -369,7 +369,7 @@ class TableOneRow(NamedTuple):
 
 # fmt: off
 TABLE_1 = (
-    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both_arms"), "lucb", "individual",
         True, None, "kalyanakrishnan", "Kalyanakrishnan et al. 2012; no features"),
     TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
         True, None, "gabillon", "Gabillon et al. 2012; no features"),

@@ -248,12 +248,12 @@ class Study(View):
             intercept=bool(intercept),
         )
         self.name, self.created_at = "study" if name is None else name, time.time()
-        kept: Storage = MemoryStorage(begun(definition))
+        back_end: Storage = MemoryStorage(begun(definition))
         if storage is not None:
             from shortlist.storage.opening import checked_name, open_storage
 
-            self.name, kept = checked_name(name), open_storage(storage, create=True)
-            settings = kept.begin(
+            self.name, back_end = checked_name(name), open_storage(storage, create=True)
+            settings = back_end.begin(
                 self.name, definition.settings(self.created_at), begun(definition)
             )
             stored, self.created_at = Definition.read(settings, self.name), settings.created_at
@@ -261,7 +261,7 @@ class Study(View):
             wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
             if len(definition.names) > len(stored.names):  # some may have been added since
-                definition = definition.as_begun(stored, arms_added(kept))
+                definition = definition.as_begun(stored, arms_added(back_end))
                 problem = problem.of_arms(np.arange(len(definition.names))).locked()
             definition.check_same(stored, self.name)
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
@@ -270,7 +270,7 @@ class Study(View):
                 procedure = find_algorithm(chosen).bind(problem, wide)
             elif procedure.problem is not problem:
                 procedure = find_algorithm(chosen).bind(problem, wide)
-        self._begin(procedure, definition, kept)
+        self._begin(procedure, definition, back_end)
         if procedure.relation.uses_features:
             warn_of_features(problem)
 
@@ -303,22 +303,22 @@ class Study(View):
             algorithm = Guided(model)
         from shortlist.storage.opening import open_storage, open_study
 
-        kept = open_storage(storage, create=False)
+        back_end = open_storage(storage, create=False)
         study = cls.__new__(cls)
         try:
-            study.name, settings = open_study(kept, name)
+            study.name, settings = open_study(back_end, name)
             definition, study.created_at = (
                 Definition.read(settings, study.name),
                 settings.created_at,
             )
             chosen, threshold = definition.recalled(algorithm, study.name)
             problem = definition.problem().locked()
-            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, kept)
+            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, back_end)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise DamagedStorage(
-                f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
+                f"{back_end.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
 
