@@ -2,6 +2,7 @@
 
     python benchmarks/plates.py price [RUNS]     evaluations beside those without blocks and shifts
     python benchmarks/plates.py attack [RUNS]    errors near ties, with shifts chosen against us
+    python benchmarks/plates.py controls [RUNS]  the same two with controls on every plate
     python benchmarks/plates.py health [RUNS]    how often health finds a plate effect where there is none
 
 All evaluations are asked for in whole plates, without blocks too. In ``price`` the shifts of plates are
@@ -25,12 +26,13 @@ from shortlist.plans.engine import PlanProgress
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import add_result
 from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.problem import NO_CONTROLS, Controls
 
 Shift = Callable[
     [int, Reals, np.random.Generator], float
 ]  # of a plate's number and its wells' means
 Noise = Callable[[Reals, np.random.Generator], Reals]  # results of wells with these means
-CONTROLS = 2  # wells of a plate, for what labs do today
+CONTROLS = 2  # wells of a plate, for what labs do today and for controls that are never listed
 
 
 class Case(NamedTuple):
@@ -42,16 +44,30 @@ class Case(NamedTuple):
     m: int
     sigma: float
     wells: int
+    controls: Controls = NO_CONTROLS
 
     @property
     def best(self) -> Mask:
-        """The m best arms."""
-        return self.means >= np.sort(self.means)[-self.m]
+        """The m best arms that are not controls."""
+        listable = self.controls.listable(len(self.means))
+        return listable & (self.means >= np.sort(self.means[listable])[-self.m])
+
+    def with_control(self, arm: int) -> Case:
+        """The same with a control, on every plate and never listed, that is as this arm is."""
+        features = np.eye(len(self.means) + 1)
+        if len(self.features.T) < len(self.means):
+            features = np.vstack([self.features, self.features[arm]])
+        return self._replace(
+            features=features,
+            means=np.append(self.means, self.means[arm]),
+            controls=Controls((*[0] * len(self.means), CONTROLS)),
+        )
 
     def problem(self, delta: float, sigma: float) -> ReducedProblem:
         """As strategies are given it."""
         basis = np.linalg.qr(self.features)[0]
-        return ReducedProblem(basis, self.m, sigma, delta, 0.0)
+        listable = self.controls.listable(len(self.means))
+        return ReducedProblem(basis, self.m, sigma, delta, 0.0, listable=listable)
 
 
 def case(arms: int, dimension: int | None, m: int, wells: int, gap: float, seed: int) -> Case:
@@ -95,7 +111,11 @@ def plates_to_stop(
     now.strategy.arrange(seed)
     while plate * case.wells < most:
         beyond, arms = now.copy(), np.zeros(case.wells, np.int64)
+        controls = case.controls.places(case.wells, plate, seed)
         for well in range(case.wells):
+            if well in controls:
+                arms[well] = controls[well]
+                continue
             if beyond.needs_plan:
                 beyond.suppose(np.zeros(len(case.means)))
             arms[well] = beyond.next_arm()
@@ -165,7 +185,25 @@ def against(plate: int, means: Reals, rng: np.random.Generator) -> float:
     return 100.0 * float(np.sign((means < means.max()).mean() - 0.5)) * (plate % 7 - 2)
 
 
-def attack(runs: int) -> None:
+def controls(runs: int) -> None:
+    """Print what controls cost where labs want them, and errors near ties with a control among them."""
+    print(f"δ = 0.05, {runs} runs, shifted: plates until the stop, {CONTROLS} wells for a control")
+    for each in CASES[:5]:
+        shown = ""
+        for one in (each, each.with_control(0)):
+            plates, wrong = [], 0
+            for run in range(runs):
+                shift = lambda plate, means, rng: float(rng.standard_normal())  # noqa: E731
+                strategy = Shifted(one.problem(0.05, one.sigma))
+                found = plates_to_stop(strategy, one, normal(one.sigma), shift, run)
+                plates.append(found[0])
+                wrong += found[1] is None or not (found[1] == one.best).all()
+            shown += f"{np.mean(plates):>10.1f} ± {np.std(plates) / np.sqrt(runs):<4.1f} ({wrong})"
+        print(f"{f'{each.name}, {each.wells} wells':38}{shown}")
+    attack(5 * runs, controls=True)
+
+
+def attack(runs: int, *, controls: bool = False) -> None:
     """Print how often an answer is wrong where two arms are nearly alike."""
     print(f"wrong answers in {runs} runs of at most 1,000 evaluations, shifts of up to 400 σ")
     line = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
@@ -185,6 +223,7 @@ def attack(runs: int) -> None:
         ("normal, with features", Case("", line, 1e-9 * line[:, 1], 4, 0.5, 12), normal(0.5)),
     ]
     for name, each, noise in kinds:
+        each = each.with_control(0) if controls else each
         wrong = []
         for delta in (0.05, 0.3, 0.8):
             count = 0
@@ -225,6 +264,6 @@ def health(runs: int) -> None:
 
 if __name__ == "__main__":
     what, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    {"price": price, "attack": attack, "health": health}[what](
-        count or {"price": 30, "attack": 200, "health": 400}[what]
+    {"price": price, "attack": attack, "controls": controls, "health": health}[what](
+        count or {"price": 30, "attack": 200, "controls": 30, "health": 400}[what]
     )

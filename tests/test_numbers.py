@@ -12,8 +12,9 @@ import pytest
 
 import shortlist
 from shortlist import GIFA, MisLid, Study, errors
+from shortlist.features import fits_own_units, reduce_to_rank
 from shortlist.numerics.blockwise import even
-from shortlist.posterior.posterior import LEAST_SHARE, Posterior, fits_own_units, reduce_to_rank
+from shortlist.posterior.posterior import LEAST_SHARE, Posterior
 from shortlist.problem import Problem
 from shortlist.rules.initialization import span
 

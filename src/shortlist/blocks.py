@@ -51,6 +51,8 @@ class Blocks(ABC):
         Whether the blocks that follow results of another study are others than its blocks.
     shifts : bool
         Whether results of a block share an unknown shift, so that only their differences count.
+    takes_controls : bool
+        Whether arms that are never listed help to compare the others.
     renews : bool
         Whether a trial of a block can be evaluated later, by somebody else.
     heading : str
@@ -72,6 +74,7 @@ class Blocks(ABC):
     shares_seed: ClassVar[bool] = True
     reseeds: ClassVar[bool] = True
     shifts: ClassVar[bool] = False
+    takes_controls: ClassVar[bool] = False
     renews: ClassVar[bool] = True
     heading: ClassVar[str] = "Blocks"
     algorithm: ClassVar[str] = ""
@@ -448,6 +451,7 @@ class Shift(Blocks):
     algorithm = "Guess-and-verify (plates)"
     shares_seed = False
     shifts = True
+    takes_controls = True
     renews = False  # evaluated later it would have another shift
 
     def index(self, block: object) -> int:

@@ -92,7 +92,8 @@ class Answer(NamedTuple):
         if problem.minimizes:
             best = f"{problem.m:,} of smallest mean, of" if problem.m > 1 else "smallest mean of"
         slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
-        left = f"{problem.arms - self.retired:,}{' that were not retired' if self.retired else ''}"
+        which = _which(problem, retired=self.retired > 0)
+        left = f"{problem.eligible - self.retired:,}{which}"
         return f"the {best} {left}{slack}"
 
     @property
@@ -228,15 +229,22 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
 
 
 def statement(problem: Problem, left: int | None = None) -> str:
-    """What is claimed of the shortlist, where so many arms are ``left`` if some were retired.
+    """What is claimed of the shortlist, where so many arms may be listed if some were retired.
 
     Examples
     --------
     >>> statement(Problem.of(arms=["a", "b", "c"], sigma=1.0), left=2)
     'among the 2 arms that were not retired, no arm of the shortlist has a mean below the true mean of rank 1'
     """
-    among = "" if left is None else f"among the {left:,} arms that were not retired, "
+    which = _which(problem, retired=left is not None)
+    among = f"among the {left or problem.eligible:,} arms{which}, " if which else ""
     return f"{among}no arm of the shortlist has a {problem.blocks.mean} {beyond_rank(problem, 'true ')}"
+
+
+def _which(problem: Problem, *, retired: bool) -> str:
+    """Which arms an answer is about, where it is not about all of them."""
+    others = ["were not retired"] * retired + ["are not controls"] * problem.controls.exist
+    return f" that {' and '.join(others)}" if others else ""
 
 
 class BudgetClaim(Claim):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.arrays import Label, Reals
+from shortlist.arrays import Label, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
     IndistinguishableArms,
@@ -22,7 +22,13 @@ from shortlist.errors import (
     InvalidSetting,
     unknown_among_many,
 )
-from shortlist.features import Features, features_and_names, with_intercept
+from shortlist.features import (
+    Features,
+    features_and_names,
+    fits_own_units,
+    reduce_to_rank,
+    with_intercept,
+)
 from shortlist.noise import Noise
 from shortlist.noise.given import each_arm
 from shortlist.noise.noise import checked_number, positive
@@ -36,12 +42,12 @@ from shortlist.numerics.blockwise import (
     orthonormal_basis,
     squared_norms,
 )
-from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
 from shortlist.printable import count, in_figures
 from shortlist.rules.initialization import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
 DIRECTIONS = ("maximize", "minimize")
+PLACED = 0x77656C6C  # controls have places by other numbers than the order of the other arms
 TINY = 1e-140  # of the largest feature in each column: the squares of smaller ones underflow
 
 
@@ -122,6 +128,137 @@ class Costs:
 EQUAL = Costs()
 
 
+@dataclass(frozen=True)
+class Controls:
+    """Arms that are evaluated on every block and are never listed, such as a known compound.
+
+    They help to know the shift of a block. The answer is about the other arms.
+
+    Attributes
+    ----------
+    wells : tuple of int
+        How many results of each arm a block has at least, in the order of the arms: 0 for an arm that
+        may be listed. Empty where there are no controls.
+
+    Examples
+    --------
+    >>> from shortlist.blocks import Shift
+    >>> controls = Controls.of({"DMSO": 2}, ["ash", "DMSO", "elm"], Shift())
+    >>> controls.wells, controls.listable(3).tolist(), controls.words(["ash", "DMSO", "elm"])
+    ((0, 2, 0), [True, False, True], "'DMSO' (2 on every block)")
+    """
+
+    wells: tuple[int, ...] = ()
+
+    @staticmethod
+    def of(stated: Any, names: Sequence[Label], blocks: Blocks) -> Controls:
+        """The controls that a user states: nothing, names, or numbers of wells by name."""
+        if stated is None:
+            return NO_CONTROLS
+        if not isinstance(stated, Controls):
+            stated = Controls._of_names(stated, names)
+        if stated.exist and not blocks.takes_controls:
+            raise InvalidSetting(
+                "controls are for blocks='shift', where they share a plate with the arms that are "
+                "compared: give blocks='shift', or leave out controls and their arms."
+            )
+        return stated
+
+    @staticmethod
+    def _of_names(stated: Any, names: Sequence[Label]) -> Controls:
+        if isinstance(stated, str) or not isinstance(stated, Mapping | Iterable):
+            raise InvalidSetting(
+                "controls must be a list of arms, or a number of wells for each by name, such as "
+                f"{{'DMSO': 2}}, got {stated!r}."
+            )
+        listed = list(stated.items() if isinstance(stated, Mapping) else ((n, 1) for n in stated))
+        rows = {str(name): row for row, name in enumerate(names)}
+        wells = [0] * len(names)
+        for name, number in listed:
+            row = rows.get(str(name))
+            if row is None:
+                raise unknown_among_many("control", str(name), names)
+            if wells[row]:
+                raise InvalidSetting(
+                    f"controls name {name!r} twice: for two wells on every plate write "
+                    f"controls={{{name!r}: 2}}."
+                )
+            wells[row] = whole_number(
+                f"controls[{name!r}], a number of wells on every plate,", number, 1
+            )
+        return Controls(tuple(wells)) if listed else NO_CONTROLS
+
+    @staticmethod
+    def read(written: list[int] | None) -> Controls:
+        """The controls that ``written`` gave."""
+        return NO_CONTROLS if written is None else Controls(tuple(map(int, written)))
+
+    @property
+    def written(self) -> list[int] | None:
+        """The controls as they are stored."""
+        return list(self.wells) or None
+
+    @property
+    def exist(self) -> bool:
+        """Whether there are any."""
+        return any(self.wells)
+
+    def listable(self, arms: int) -> Mask:
+        """Whether each arm may be listed."""
+        return np.array(self.wells) == 0 if self.wells else np.ones(arms, np.bool_)
+
+    def among(self, arms: NDArray[np.int64]) -> Controls:
+        """Those among some arms, by their rows."""
+        left = Controls(tuple(self.wells[arm] for arm in arms)) if self.wells else self
+        return left if left.exist else NO_CONTROLS
+
+    def with_more(self, arms: int) -> Controls:
+        """The same where so many arms were added that are no controls."""
+        return Controls((*self.wells, *[0] * arms)) if self.wells else self
+
+    def check_request(self, count: int) -> None:
+        """Raise where a block of so many trials has no room for two arms beside the controls."""
+        if self.exist and count < sum(self.wells) + 2:
+            raise InvalidSetting(
+                f"{count} trials have no room for two arms to compare beside the "
+                f"{sum(self.wells)} for controls: ask for more, such as study.ask(24)."
+            )
+
+    def places(self, count: int, block: int, seed: int) -> dict[int, int]:
+        """Where in a block of ``count`` trials the controls are, at random: rows by place.
+
+        Examples
+        --------
+        >>> Controls((0, 2)).places(6, block=0, seed=1)
+        {0: 1, 3: 1}
+        >>> NO_CONTROLS.places(6, block=0, seed=1)
+        {}
+        """
+        if not self.exist:
+            return {}
+        rows = np.repeat(np.arange(len(self.wells)), self.wells)
+        drawn = np.random.default_rng([seed, block, PLACED]).permutation(count)
+        return dict(sorted(zip(drawn.tolist(), rows.tolist(), strict=False)))
+
+    @property
+    def announcement(self) -> str:
+        """Which rows are controls, in words."""
+        rows = [f"row {row} ({wells})" for row, wells in enumerate(self.wells) if wells]
+        return ", ".join(rows) or "none"
+
+    def by_name(self, names: Sequence[Label]) -> dict[str, int]:
+        """How many wells each control has."""
+        return {str(names[row]): wells for row, wells in enumerate(self.wells) if wells}
+
+    def words(self, names: Sequence[Label]) -> str:
+        """The controls and how many wells each has, in words; empty where there are none."""
+        some = self.by_name(names).items()
+        return ", ".join(f"{name!r} ({wells} on every block)" for name, wells in some)
+
+
+NO_CONTROLS = Controls()
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """The m best of K arms, up to ε, with confidence 1 − δ.
@@ -151,6 +288,8 @@ class Problem:
         What results share.
     costs : Costs
         What an evaluation of each arm costs.
+    controls : Controls
+        Arms that are on every block and are never listed.
 
     Examples
     --------
@@ -171,6 +310,7 @@ class Problem:
     intercept: bool = False
     blocks: Blocks = NO_BLOCKS
     costs: Costs = EQUAL
+    controls: Controls = NO_CONTROLS
 
     @classmethod
     def of(
@@ -188,6 +328,7 @@ class Problem:
         intercept: bool = False,
         blocks: Any = None,
         costs: Any = None,
+        controls: Any = None,
     ) -> Problem:
         """Check the input and make a problem of it.
 
@@ -197,10 +338,12 @@ class Problem:
         given = matrix.shape[1]
         if flag("intercept", intercept) and features is not None:
             matrix, columns = with_intercept(matrix, columns)
+        shared = Blocks.of(blocks)
+        held = Controls.of(controls, names, shared)
         problem = cls(
             features=matrix,
             names=names,
-            m=_count(m, len(names)),
+            m=_count(m, int(held.listable(len(names)).sum()), len(names)),
             noise=Noise.of(sigma, reward_range, names),
             delta=_number("delta", delta),
             epsilon=_number("epsilon", epsilon),
@@ -208,8 +351,9 @@ class Problem:
             direction=_direction(direction),
             columns=columns,
             intercept=matrix.shape[1] > given,
-            blocks=Blocks.of(blocks),
+            blocks=shared,
             costs=Costs.of(costs, names),
+            controls=held,
         )
         if features is not None:
             problem._check_distinguishable()
@@ -249,6 +393,16 @@ class Problem:
     def arms(self) -> int:
         """K, the number of arms."""
         return len(self.names)
+
+    @cached_property
+    def listable(self) -> Mask:
+        """Whether each arm may be listed: all but controls."""
+        return self.controls.listable(self.arms)
+
+    @property
+    def eligible(self) -> int:
+        """How many arms may be listed."""
+        return int(self.listable.sum())
 
     @property
     def cells(self) -> int | None:
@@ -374,7 +528,10 @@ class Problem:
         features = np.eye(len(arms)) if self.is_classical else self.features[arms]
         names = tuple(self.names[arm] for arm in arms.tolist())
         noise, costs = self.noise.of_arms(arms), self.costs.among(arms)
-        return replace(self, features=features, names=names, noise=noise, costs=costs)
+        controls = self.controls.among(arms)
+        return replace(
+            self, features=features, names=names, noise=noise, costs=costs, controls=controls
+        )
 
     def with_arms(self, names: Sequence[Label], rows: NDArray[np.float64] | None) -> Problem:
         """The same question with more arms, whose features are ``rows``; None without features.
@@ -385,11 +542,13 @@ class Problem:
         >>> problem.with_arms(["elm"], np.array([[0.6, 0.8]])).features.shape
         (3, 2)
         """
-        listed = (*self.names, *names)
+        listed, controls = (*self.names, *names), self.controls.with_more(len(names))
         if rows is None:
-            return replace(self, features=np.eye(len(listed)), names=listed)
+            features = np.eye(len(listed))
+            return replace(self, features=features, names=listed, controls=controls)
         rows = np.column_stack([rows, np.ones(len(rows))]) if self.intercept else rows
-        found = replace(self, features=np.vstack([self.features, rows]), names=listed)
+        features = np.vstack([self.features, rows])
+        found = replace(self, features=features, names=listed, controls=controls)
         found._check_distinguishable()
         return found.locked()
 
@@ -438,10 +597,11 @@ class Problem:
         self._check_sizes()
         if self.epsilon > 0.0:
             return
-        first = first_like(self.features)
-        again = np.flatnonzero(first != np.arange(self.arms))
+        arms = np.flatnonzero(self.listable)
+        first = first_like(self.features[arms] if self.controls.exist else self.features)
+        again = np.flatnonzero(first != np.arange(len(arms)))
         if len(again):
-            one, other = self.names[first[again[0]]], self.names[again[0]]
+            one, other = (self.names[arms[k]] for k in (first[again[0]], again[0]))
             raise IndistinguishableArms(
                 f"arms {one!r} and {other!r} have the same features: their means are equal under "
                 "the linear model, and with epsilon=0 no number of evaluations can tell which of "
@@ -486,12 +646,19 @@ def _number(name: str, value: object) -> float:
     return number
 
 
-def _count(m: object, arms: int) -> int:
+def _count(m: object, eligible: int, arms: int) -> int:
+    """How many arms to find, if there are more that may be listed."""
     if isinstance(m, bool) or not isinstance(m, numbers.Integral):
         raise InvalidSetting(f"m must be a whole number, got {m!r}.")
-    if not 1 <= int(m) < arms:
+    which = "" if eligible == arms else " that are not controls"
+    if eligible < 2:
         raise InvalidSetting(
-            f"m must be at least 1 and below the number of arms ({arms}), got {int(m)}."
+            f"of {count(arms, 'arm')} only {eligible} may be listed, since controls are not: there is "
+            "nothing to find. Name fewer controls."
+        )
+    if not 1 <= int(m) < eligible:
+        raise InvalidSetting(
+            f"m must be at least 1 and below the number of arms{which} ({eligible}), got {int(m)}."
         )
     return int(m)
 

@@ -103,7 +103,7 @@ def test_near_ties_are_answered_wrong_as_rarely_as_promised(
 def test_noise_that_is_not_normal_is_covered(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # The wrong set is named on purpose, at once and with all of δ.
     bad = np.array([False, True, False])
-    monkeypatch.setattr(guess_and_verify, "best_of", lambda means, m: bad)
+    monkeypatch.setattr(ReducedProblem, "best_of", lambda problem, means: bad)
     everything = {np.packbits(bad).tobytes(): 1.0}
     monkeypatch.setattr(guess_and_verify, "vote", lambda *_: everything)
     monkeypatch.setattr(guess_and_verify, "LIKELY", 0.0)

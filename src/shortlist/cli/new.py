@@ -48,7 +48,8 @@ all results of a day, may be shifted: blocks = "shift"; each ask is a plate.
 Instead of delta, budget = 600 ends the screen after that many evaluations,
 without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, intercept = false (mean 0 where all features are 0), costs =
-"costs.csv" (name, and cost of an evaluation), algorithm, threshold,
+"costs.csv" (name, and cost of an evaluation), controls = ["DMSO"] (with
+blocks = "shift": on every plate, and never listed), algorithm, threshold,
 misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
@@ -168,6 +169,7 @@ def _report(study: Study, made: bool) -> dict[str, Any]:
         "direction": problem.direction,
         "intercept": problem.intercept,
         "blocks": problem.blocks.announcement if problem.blocks.exist else None,
+        "controls": problem.controls.by_name(problem.names),
         "budget": study.budget,
         "S": problem.S,
         "algorithm": study.procedure.name,
@@ -200,6 +202,8 @@ def _study_entries(study: Study, features: pd.DataFrame | None) -> Iterator[tupl
     yield "noise", procedure.noise.announcement
     if problem.blocks.exist:
         yield "blocks", problem.blocks.announcement
+    if problem.controls.exist:
+        yield "controls", f"{problem.controls.words(problem.names)}; they are never listed"
     if procedure.cost_words:
         yield "costs", procedure.cost_words
     yield "algorithm", f"{procedure.name}, threshold {procedure.threshold.name}"

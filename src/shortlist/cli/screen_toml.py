@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Passed on to Study as they are.
 PLAIN = (
     *("m", "reward_range", "delta", "epsilon", "direction", "S", "budget", "algorithm"),
-    *("threshold", "seed", "audit", "intercept"),
+    *("threshold", "seed", "audit", "intercept", "controls"),
 )
 FILES = ("features", "arms", "pilot")
 KEYS = (

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 VARIABLE = "SHORTLIST_STUDY"
 # Those that Problem.of takes.
 PROBLEM = (
-    *("features", "arms", "blocks", "costs", "m"),
+    *("features", "arms", "blocks", "costs", "controls", "m"),
     *("delta", "epsilon", "direction", "S", "reward_range"),
 )
 

@@ -238,7 +238,9 @@ class Procedure:
         size = "" if problem.S is None else f", S = {problem.S:g}"
         unproven = *self.algorithm.unproven, *self.threshold.why_not_proven(self.setting)
         return Claim(
-            statement=statement(problem, None if self.left is None else len(self.left)),
+            statement=statement(
+                problem, None if self.left is None else int(problem.listable[self.left].sum())
+            ),
             risk=problem.delta,
             figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
             threshold=self.threshold.name,

@@ -42,7 +42,7 @@ class Certified(NamedTuple):
     open_outside: Mask
 
     def among(self, arms: Integers, count: int) -> Certified:
-        """The same where these arms are some of ``count``: the others were retired."""
+        """The same where these arms are some of ``count``: the others cannot be listed."""
         found = [np.full(count, other) for other in (False, True, False, False)]
         for mask, known in zip(found, self[1:], strict=True):
             mask[arms] = known

@@ -135,6 +135,7 @@ class Planned(Algorithm):
             stated=noise,
             limits=noise.limits_given(problem.minimizes),
             blocks=problem.blocks,
+            listable=problem.listable,
         )
         if self.uses_noise:
             reduced = reduced._replace(noise=problem.relative_noise)

@@ -221,11 +221,11 @@ class PlanEngine:
         *,
         outside_only: bool = False,
     ) -> Gaps:
-        """Differences of means with their bounds, as the strategy has them."""
+        """Differences of means with their bounds, as the strategy has them; −∞ for controls."""
         to_b, to_c = (now.strategy.differences(each) for each in (decision.b, decision.c))
-        from_c = -to_c[0], -to_c[2], -to_c[1]
+        from_c, listable = (-to_c[0], -to_c[2], -to_c[1]), self.problem.may_be_listed
         chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
-        return Gaps(decision.b, *chosen)
+        return Gaps(decision.b, *(np.where(listable, each, -np.inf) for each in chosen))
 
     def certified(self, posterior: Posterior, now: PlanProgress, decision: Decision) -> Certified:
         """What is certain as of the last plan that is in."""
@@ -284,11 +284,11 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not position.is_initialized[0]:
+                if not position.is_initialized[0] and self.problem.may_be_listed.all():
                     posterior.refresh()
-                    position.is_initialized[0] = 1
-                elif not posterior.ready:  # arms were added
+                elif not posterior.ready:  # arms were added, or a control has no result
                     posterior.refresh_if_spanning()
+                position.is_initialized[0] = 1
             position.next[0] += 1
             position.is_in[0] = 0
             if self.stops(strategy):

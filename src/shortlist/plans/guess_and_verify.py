@@ -61,7 +61,7 @@ from shortlist.plans.evidence import (
 from shortlist.plans.means import Fit, Means, OwnMeans
 from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
 from shortlist.plans.results import PlanResults, placed
-from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
 
@@ -120,6 +120,8 @@ class Tables:
         From the first plan on, or from when the arm b got its row.
     level : float
         ln of what the fall-back's E must reach.
+    listable : array of bool, K
+        Whether each arm may be listed: the others are in no pair that is tested.
     namings : tuple of Naming
         In order of time.
     """
@@ -127,6 +129,7 @@ class Tables:
     rows: Integers
     fall_back: Evidence
     level: float
+    listable: Mask
     namings: tuple[Naming, ...] = ()
 
     def after(self, told: FittedPlan, problem: ReducedProblem) -> Tables:
@@ -165,7 +168,8 @@ class Tables:
             evidence = each.evidence.placed(places, problem)
             namings.append(Naming(evidence, risks, each.made))
         fall_back = self.fall_back.placed(places, problem)
-        return Tables(placed_rows(self.rows, places)[0], fall_back, self.level, tuple(namings))
+        rows, listable = placed_rows(self.rows, places)[0], placed(self.listable, places, True)
+        return Tables(rows, fall_back, self.level, listable, tuple(namings))
 
     def tested(self, *sets: Mask) -> Tables:
         """With the evidence for some sets up to date."""
@@ -173,7 +177,7 @@ class Tables:
         for inside in sets:
             for i, each in enumerate(namings):
                 if risk := each.risk(inside):
-                    pairs = self.of(inside), np.flatnonzero(~inside)
+                    pairs = self.of(inside), self.others(inside)
                     evidence = each.evidence.tested(*pairs, -math.log(risk))
                     namings[i] = replace(each, evidence=evidence)
         return replace(self, namings=tuple(namings))
@@ -184,9 +188,13 @@ class Tables:
         place[self.rows] = np.arange(len(self.rows))
         return place[inside]
 
+    def others(self, inside: Mask) -> Integers:
+        """The other arms that may be listed."""
+        return np.flatnonzero(self.listable & ~inside)
+
     def margins(self, inside: Mask) -> Reals:
         """The logarithm of E less what it must reach, for b inside and c outside: a pair passes at 0."""
-        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        here = np.ix_(self.of(inside), self.others(inside))
         margins = self.fall_back.largest[here] - self.level
         for each in self.namings:
             if risk := each.risk(inside):
@@ -195,7 +203,7 @@ class Tables:
 
     def least_slack(self, inside: Mask, problem: ReducedProblem) -> Reals:
         """The least ε with which each pair of b inside and c outside passes; ε if it has passed."""
-        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        here = np.ix_(self.of(inside), self.others(inside))
         least = self.fall_back.least_slack(here, self.level, problem)
         for each in self.namings:
             if risk := each.risk(inside):
@@ -209,7 +217,7 @@ class Tables:
         The wrong ones of these pairs, whatever the arms inside, ever pass with a probability of at
         most what the fall-back has of δ.
         """
-        here = np.ix_(self.of(inside), np.flatnonzero(~inside))
+        here = np.ix_(self.of(inside), self.others(inside))
         return np.asarray(self.fall_back.largest[here] >= self.level)
 
     def with_slack(self, epsilon: float, problem: ReducedProblem) -> Tables:
@@ -277,9 +285,10 @@ class GuessAndVerify(Strategy):
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
         self._results = self._verifier.means.summary(PlanResults.none(arms))
         rows = np.arange(arms if arms <= ALL_ROWS else 0)
-        each = left * problem.delta / (problem.m * (arms - problem.m))
+        listable = problem.may_be_listed
+        each = left * problem.delta / (problem.m * (int(listable.sum()) - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
-        self._tables = Tables(rows, self._verifier.nothing(rows), level)
+        self._tables = Tables(rows, self._verifier.nothing(rows), level, listable)
         self._looked = 0  # results so far when sets were last considered to be named
         self._whole: Fit | None = None
         self._guess: Fit | None = None
@@ -343,7 +352,7 @@ class GuessAndVerify(Strategy):
         made = int(total.pulls.sum())
         whole = verifier.means.fit(total)
         guess = self.guess(total, whole, verifier.means.noise)
-        best = best_of(guess.means, problem.m)
+        best = problem.best_of(guess.means)
         tables = tables.with_rows(np.flatnonzero(best)).tested(best, self.inside)
         inside = self._guessed(tables, guess)
         margins = tables.margins(inside)
@@ -439,7 +448,7 @@ class GuessAndVerify(Strategy):
         self.plan, self._weights = unknown, np.zeros(len(unknown))
         held = int(self.inside.sum()) == self._problem.m
         averages = total.sums / np.maximum(total.pulls, 1)
-        self.inside = self.inside if held else best_of(averages, self._problem.m)
+        self.inside = self.inside if held else self._problem.best_of(averages)
         self.b, self.c = int(np.argmax(self.inside)), int(np.argmin(self.inside))
 
     def before_fit(self, verifier: Verifier, total: PlanResults) -> Integers:
@@ -475,7 +484,7 @@ class GuessAndVerify(Strategy):
         Where many arms are alike within ε, the m of largest mean change with every plan. The
         evidence for the ones named before would be lost.
         """
-        best, held = best_of(guess.means, self._problem.m), self.inside
+        best, held = self._problem.best_of(guess.means), self.inside
         if not any(each.risk(held) for each in tables.namings):
             return best
         return held if self._work(tables, guess, held) < self._work(tables, guess, best) else best
@@ -501,7 +510,7 @@ class GuessAndVerify(Strategy):
     ) -> tuple[int, int, float, float]:
         """The pair b, c furthest from passing, its C and its upper bound on μ_c − μ_b."""
         row, column = np.unravel_index(np.argmin(margins), margins.shape)
-        b, c = np.flatnonzero(inside)[row], np.flatnonzero(~inside)[column]
+        b, c = np.flatnonzero(inside)[row], tables.others(inside)[column]
         here = tables.of(inside)[row], c
         # A pair that passed by an earlier naming may have no result since the last.
         known = (
@@ -522,7 +531,7 @@ class GuessAndVerify(Strategy):
         return int(b), int(c), float(found.threshold[0]), float(statistic)
 
     def _open_pairs(self, tables: Tables, guess: Fit, inside: Mask, margins: Reals) -> OpenPairs:
-        candidates, others = np.flatnonzero(inside), np.flatnonzero(~inside)
+        candidates, others = np.flatnonzero(inside), tables.others(inside)
         row, column = np.nonzero(margins < 0.0)
         variances = guess.variances(candidates)[row, others[column]]
         b, c = candidates[row], others[column]
@@ -650,7 +659,7 @@ class GuessAndVerify(Strategy):
         last = [each.made for each in self._tables.namings if each.risk(self.inside)][-1:]
         since = sum(int(self._results.pulls.sum()) - made for made in last)
         drawn = guess.means + problem.sigma * guess.draw(np.arange(len(guess.means)), count, rng)
-        needed = [self._verifier.verification(each, best_of(each, problem.m)) for each in drawn]
+        needed = [self._verifier.verification(each, problem.best_of(each)) for each in drawn]
         known = [each for each in needed if each is not None]
         return np.maximum(np.array(known) - since, 1.0) if known else None
 
@@ -681,12 +690,12 @@ class GuessAndVerify(Strategy):
             signed = (-found.gaps, -found.upper, -found.lower) if has_row else found[:3]
             gap[arms], lower[arms], upper[arms] = signed
         gap[j] = lower[j] = upper[j] = 0.0
-        passed, slack = self._tables.margins(self.inside) >= 0.0, self._problem.epsilon
+        passed, slack = tables.margins(self.inside) >= 0.0, self._problem.epsilon
         if self.inside[j]:
-            others = np.flatnonzero(~self.inside)[passed[np.flatnonzero(self.inside) == j][0]]
+            others = tables.others(self.inside)[passed[np.flatnonzero(self.inside) == j][0]]
             upper[others] = np.maximum(np.minimum(upper, slack), gap)[others]
         else:
-            others = np.flatnonzero(self.inside)[passed[:, np.flatnonzero(~self.inside) == j][:, 0]]
+            others = np.flatnonzero(self.inside)[passed[:, tables.others(self.inside) == j][:, 0]]
             lower[others] = np.minimum(np.maximum(lower, -slack), gap)[others]
         return gap, lower, upper
 
@@ -704,7 +713,9 @@ class GuessAndVerify(Strategy):
             least = self._problem.epsilon if passed.all() else math.inf
         else:
             least = float(tables.least_slack(inside, self._problem).max())
-        return Certified.by_pairs(inside, least, passed, tables.settled(inside))
+        arms = np.flatnonzero(tables.listable)
+        known = Certified.by_pairs(inside[arms], least, passed, tables.settled(inside))
+        return known.among(arms, len(inside))
 
     @property
     def noise_seen(self) -> Reals:
@@ -762,9 +773,9 @@ def vote(
     A draw speaks for the arms inside where they are right within ε, else for its own m best. Sets
     are packed bits.
     """
-    errors = problem.sigma * np.sqrt(guess.own_variances)
-    low = np.sort(guess.means - CONTENDER * errors)[-problem.m]
-    contenders = np.flatnonzero(inside | (guess.means + CONTENDER * errors >= low))
+    errors, listable = problem.sigma * np.sqrt(guess.own_variances), problem.may_be_listed
+    low = np.sort((guess.means - CONTENDER * errors)[listable])[-problem.m]
+    contenders = np.flatnonzero(inside | (listable & (guess.means + CONTENDER * errors >= low)))
     held = inside[contenders]
     packed = np.packbits(inside).tobytes()
     votes = {packed: 0.0}

@@ -31,6 +31,8 @@ class ReducedProblem(NamedTuple):
         What a pull of each arm costs, for a strategy that uses it; the others minimise pulls.
     first : array of int, K, optional
         The first plan, where σ is estimated from its results; else the strategy makes its own.
+    listable : array of bool, K, optional
+        Whether each arm may be listed; by default all may.
     stated : Noise, optional
         What is known of the noise, as the algorithm takes it; None where σ is all.
     blocks : Blocks
@@ -49,6 +51,7 @@ class ReducedProblem(NamedTuple):
     costs: Reals | None = None
     stated: Noise | None = None
     blocks: Blocks = NO_BLOCKS
+    listable: Mask | None = None
     limits: tuple[float, float] = (-math.inf, math.inf)
 
     @property
@@ -60,6 +63,15 @@ class ReducedProblem(NamedTuple):
     def cost_of_arms(self) -> Reals:
         """What a pull of each arm costs, 1 where nothing else is known."""
         return np.ones(len(self.features)) if self.costs is None else self.costs
+
+    @property
+    def may_be_listed(self) -> Mask:
+        """Whether each arm may be listed."""
+        return np.ones(len(self.features), np.bool_) if self.listable is None else self.listable
+
+    def best_of(self, means: Reals) -> Mask:
+        """The m arms of largest mean of those that may be listed; among equal ones the first."""
+        return best_of(np.where(self.may_be_listed, means, -np.inf), self.m)
 
 
 class Strategy(ABC):

@@ -29,7 +29,7 @@ def arms(analysis: Analysis) -> HtmlTable:
             str(arm["name"]),
             f"{arm['pulls']:,}",
             *(number(arm[column], places) for column in ("mean", "lower", "upper")),
-            "yes" if arm["in_shortlist"] else "",
+            "yes" if arm["in_shortlist"] else "control" if arm.get("control") else "",
         ]
         for arm in shown.to_dict(orient="records")
     ]

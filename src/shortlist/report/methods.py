@@ -73,7 +73,7 @@ def _design(study: Study) -> list[str]:
     if problem.minimizes:
         wanted += " (smallest mean)"
     model = plain(procedure.relation.method)
-    paper, which = work(PAPER).short, f"{wanted} of K = {problem.arms:,} arms"
+    paper, which = work(PAPER).short, f"{wanted} of K = {problem.eligible:,} arms"
     looked = study.aim.method(which, paper)
     if not study.aim.certifies:
         return [
@@ -180,6 +180,7 @@ def _origins(study: Study) -> list[str]:
         "chosen in view of the results by then": causes["round"] + causes["second of a round"],
         "told without having been asked for": causes["unasked"],
         "made to test linearity": causes["audit"],
+        "of controls, which every block has and which are never listed": causes["control"],
         "carried over from an earlier study": causes["carried"],
     }
     said = [f"{number:,} {_were(number)} {how}" for how, number in parts.items() if number]

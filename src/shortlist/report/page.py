@@ -55,7 +55,7 @@ def html(study: Study, say: Callable[[str], str] = str) -> str:
     analysis, problem = Analysis(study, say), study.problem
     script = _own("script.js")
     title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
-    title = f"{title} {problem.arms:,} arms" if study.name == UNNAMED else study.name
+    title = f"{title} {problem.eligible:,} arms" if study.name == UNNAMED else study.name
     return _template().render(
         study=study,
         problem=problem,

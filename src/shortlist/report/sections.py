@@ -59,7 +59,7 @@ def answer(study: Study) -> dict[str, Any]:
         ]
         for arm in found.table[:ROWS_SHOWN].reset_index().to_dict(orient="records")
     ]
-    K, m = study.problem.arms, study.problem.m
+    K, m = study.problem.eligible, study.problem.m
     what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
     caption = f"{what}, best estimated mean first, after {found.evaluations:,} evaluations."
     columns = dict.fromkeys(("Name", "Mean", "Interval", "Evaluations"), "number")
@@ -98,6 +98,9 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
     audited = audit_results(study.taken)
     if audited:
         rows.append(("To test linearity", f"{audited:,} of them"))
+    if controls := study.problem.controls.words(study.problem.names):
+        made = sum(not study.problem.listable[trial.arm] for trial in study.taken)
+        rows.append(("Of controls", f"{made:,} of them: {controls}, never listed"))
     if analysis.late:
         rows.append(("Told after the stop", f"{analysis.late:,}; {AFTER_STOP}"))
     rows += [
@@ -181,7 +184,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Noise, σ", procedure.noise.specification),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),
-        ("Arms, K", f"{problem.arms:,}"),
+        ("Arms, K", f"{problem.eligible:,}"),
         ("Features, N", procedure.relation.features_used),
         ("Regularisation, λ", f"{procedure.setting.regularization:g}"),
         (
@@ -197,6 +200,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         rows.insert(1, ("Before the verification", before))
     rows[1:1] = study.aim.settings
     rows += [("Costs", procedure.cost_words)] * bool(procedure.cost_words)
+    rows += [("Controls", problem.controls.words(problem.names))] * problem.controls.exist
     rows += procedure.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))

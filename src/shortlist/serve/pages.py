@@ -86,7 +86,7 @@ def _arms(study: Study) -> list[dict[str, Any]]:
     if not answer.names:
         return []
     table = study.table()
-    rest = best_first(table[~table["in_shortlist"]], study.problem)
+    rest = best_first(table[study.problem.listable & ~table["in_shortlist"]], study.problem)
     rest = rest.dropna(subset=["mean"])  # retired arms have none
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
     shown = shown.reset_index()

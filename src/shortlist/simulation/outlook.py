@@ -130,12 +130,13 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     if study.problem.noise.awaits_estimate:
         return Outlook(*first, why_no_bound="σ is not known before it is estimated")
     classical, problem = not study.procedure.relation.uses_features, study.problem
-    means, misfit = _pilot_means(study, pilot)
+    every, misfit = _pilot_means(study, pilot)
     filled = problem.arms - len(pilot) if classical else 0
     known = (*first, misfit, filled)
     if is_far_from_linear(Outlook(*known), problem):
         why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
         return Outlook(*known, why_no_bound=why)
+    problem, means = _to_compare(problem, every)
     described: dict[str, Any] = {"means": means, "m": problem.m}
     described |= {"sigma": problem.noise.deviations, "costs": problem.costs}
     instance = from_arrays(problem.features, arms=problem.names, **described)
@@ -155,7 +156,15 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
             samples = lower_bound(own, problem.delta).samples
     except InvalidSetting as error:
         why_not = str(error)
-    return Outlook(*known, samples, why_not, _forecast(study, lambda run: means, settings))
+    return Outlook(*known, samples, why_not, _forecast(study, lambda run: every, settings))
+
+
+def _to_compare(problem: Problem, means: Reals) -> tuple[Problem, Reals]:
+    """The problem and the means of the arms that may be listed: controls are not simulated."""
+    if not problem.controls.exist:
+        return problem, means
+    arms = np.flatnonzero(problem.listable)
+    return problem.of_arms(arms), means[arms]
 
 
 def is_far_from_linear(outlook: Outlook, problem: Problem) -> bool:
@@ -231,8 +240,8 @@ def forecast(
     Say how far apart the means are: either ``means``, such as those of a pilot, or ``spread``, the
     standard deviation of the means over the arms. With a spread, every simulated study has other
     means: linear in the features, where the answer assumes that. The noise is normal; results in a
-    range are at its ends, which takes the most evaluations. Shifts of blocks are left out. It takes a
-    few seconds.
+    range are at its ends, which takes the most evaluations. Shifts of blocks and controls are left out.
+    It takes a few seconds.
 
     Parameters
     ----------
@@ -303,12 +312,15 @@ def _forecast(
     study: Study, drawn: Callable[[int], Reals], settings: dict[str, Any]
 ) -> Forecast | None:
     """What simulated studies took, each with the means that are drawn for it."""
-    problem = study.problem
+    problem = _to_compare(study.problem, np.zeros(study.problem.arms))[0]
     options = {"threshold": settings.get("threshold"), "S": problem.S}
     in_range = problem.noise.takes_range
 
     def simulate(run: int, most: int) -> tuple[int, bool, float]:
-        algorithm, truth = settings.get("algorithm", AUTO), drawn(run)
+        algorithm, truth = (
+            settings.get("algorithm", AUTO),
+            _to_compare(study.problem, drawn(run))[1],
+        )
         made = _at_the_ends(problem, truth, run) if in_range else _normal(problem, truth)
         cut = {"runs": 1, "start": run, "max_samples": most}
         frame = _simulated(study, algorithm, made[0], **{**options, **made[1], **cut})

@@ -163,6 +163,8 @@ def arm_table(
 ) -> pd.DataFrame:
     """A table of arms with their means and intervals in the round ``now``; None before the first.
 
+    Where there are controls a column says which arms they are.
+
     The intervals are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others. Those are of the last
     decision, and may be centred elsewhere: one that lacks the mean is made to reach it.
     """
@@ -184,7 +186,7 @@ def arm_table(
         # A retired arm is not estimated, nor one that was added and has no result.
         means, lower, upper = (np.where(np.isinf(means), np.nan, e) for e in (means, lower, upper))
         inside = now.inside.copy()
-    return pd.DataFrame(
+    table = pd.DataFrame(
         {
             "name": problem.names if isinstance(arms, slice) else [problem.names[a] for a in arms],
             "pulls": posterior.pulls[arms].copy(),
@@ -194,3 +196,4 @@ def arm_table(
             "in_shortlist": inside[arms],
         }
     )
+    return table.assign(control=~problem.listable[arms]) if problem.controls.exist else table

@@ -22,7 +22,7 @@ from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
 from shortlist.features import Features, column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
-from shortlist.problem import Costs, Problem, flag
+from shortlist.problem import Controls, Costs, Problem, flag
 from shortlist.storage.base import Settings
 from shortlist.study.model import Addition
 from shortlist.study.trial import FeatureRow
@@ -30,7 +30,7 @@ from shortlist.study.trial import FeatureRow
 LONGEST = 1e10  # seconds: dates end with the year 9999
 KEYS = (
     *("m", "sigma", "delta", "epsilon", "S", "direction", "intercept"),
-    *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs"),
+    *("algorithm", "threshold", "seed", "lease", "audit", "blocks", "costs", "controls"),
 )
 
 
@@ -74,6 +74,7 @@ class Definition:
             "intercept": intercept,
             "blocks": problem.blocks.written,
             "costs": problem.costs.written,
+            "controls": problem.controls.written,
         }
         given = problem.given
         features = None if classical else given.numbers
@@ -138,6 +139,7 @@ class Definition:
             given = Features(self.features, self.names, self.columns if fits else None)
         noise = Noise.read(self.choices["sigma"])
         asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
+        asked["controls"] = Controls.read(self.choices["controls"])
         return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
@@ -312,6 +314,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
         return Blocks.read(value).announcement
     if key == "costs":
         return Costs.read(value).announcement
+    if key == "controls":
+        return Controls.read(value).announcement
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)

@@ -45,7 +45,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     'No guarantee yet'
     """
     parts = study.claim, _assumptions(study), conditions(study)
-    answer = Answer(study.problem, answered_evaluations(study), len(study.retired))
+    retired = sum(bool(study.problem.listable[each.arm]) for each in study.retired)
+    answer = Answer(study.problem, answered_evaluations(study), retired)
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(

@@ -30,7 +30,16 @@ from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transacti
 from shortlist.storage.forking import LONGEST_WAIT, STUDIES
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import WITH_KEY, Added, Kind, Ledger, Retirement, Source, key_of_trial
+from shortlist.study.ledger import (
+    WITH_KEY,
+    Added,
+    Kind,
+    Ledger,
+    Retirement,
+    Source,
+    first_fingerprint,
+    key_of_trial,
+)
 from shortlist.study.model import Addition, Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
@@ -367,7 +376,13 @@ class Log:
         count = int(min(count, self._procedure.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
-        for _ in range(count):
+        controls = self._procedure.problem.controls.places(count, ledger.next_block, model.seed)
+        for place in range(count):
+            if (control := controls.get(place, NO_ARM)) != NO_ARM and control not in aside:
+                yield Cell(control), Cause("control")
+                if ahead is not None:
+                    ahead.suppose(Cell(control))
+                continue
             if model.initialized and not ledger.unsettled and not ledger.seconds:
                 decision = model.decision
                 if (
@@ -627,7 +642,8 @@ class Log:
     def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
         """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
         procedure, model = self.procedure, self.model
-        name, m, left = self._ledger.names[arm], procedure.problem.m, len(procedure.arms_left) - 1
+        name, m = self._ledger.names[arm], procedure.problem.m
+        left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arm)].sum())
         if left <= m:
             raise InvalidInput(
                 f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "
@@ -814,7 +830,8 @@ def arms_added(storage: Storage) -> list[Addition]:
 
 def begun(definition: Definition) -> Checkpoint:
     """The checkpoint of a study that was begun just now."""
-    return Checkpoint(0, empty_ledger(definition).fingerprint, "", "", "running")
+    fingerprint = first_fingerprint(definition.digest).hexdigest()
+    return Checkpoint(0, fingerprint, "", "", "running")
 
 
 def empty_ledger(definition: Definition) -> Ledger:

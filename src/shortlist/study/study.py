@@ -38,7 +38,7 @@ from shortlist.features import features_and_names
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.storage.base import Storage
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
@@ -153,6 +153,9 @@ class Study(View):
         request is a block (a plate, a day), whose results share an unknown shift. ``trial.block`` says
         which block to evaluate an arm on, and ``trial.seed`` is the same for all arms of a block,
         but for shifted ones. See ``docs/blocks.md`` and ``docs/plates.md``.
+    controls : list of arms, or a number of wells for each by name, optional
+        With ``blocks="shift"``: arms that every request has, once each or so many times, and that are
+        never listed. The answer is about the other arms. See ``docs/plates.md``.
     audit : bool
         Whether to test, before an answer is final, that the means are linear in the features, by a
         few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
@@ -199,6 +202,7 @@ class Study(View):
         audit: bool = True,
         blocks: int | Sequence[Any] | str | Blocks | None = None,
         costs: Any = None,
+        controls: Any = None,
         **others: Never,
     ) -> None:
         if others:
@@ -223,13 +227,15 @@ class Study(View):
             intercept=intercept,
             blocks=blocks,
             costs=costs,
+            controls=controls,
         ).locked()
         algorithm = algorithm_for_trust(
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         procedure = find_algorithm(chosen).bind(problem, wide)
-        if doubt := procedure.engine.setup.aim.doubtful_delta(problem.delta):
+        # The setup first: a strategy refuses there what it cannot plan for.
+        if procedure.engine.setup.aim.certifies and (doubt := suspicious_delta(problem.delta)):
             raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
@@ -242,12 +248,12 @@ class Study(View):
             intercept=bool(intercept),
         )
         self.name, self.created_at = "study" if name is None else name, time.time()
-        kept: Storage = MemoryStorage(begun(definition))
+        back_end: Storage = MemoryStorage(begun(definition))
         if storage is not None:
             from shortlist.storage.opening import checked_name, open_storage
 
-            self.name, kept = checked_name(name), open_storage(storage, create=True)
-            settings = kept.begin(
+            self.name, back_end = checked_name(name), open_storage(storage, create=True)
+            settings = back_end.begin(
                 self.name, definition.settings(self.created_at), begun(definition)
             )
             stored, self.created_at = Definition.read(settings, self.name), settings.created_at
@@ -255,7 +261,7 @@ class Study(View):
             wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
             if len(definition.names) > len(stored.names):  # some may have been added since
-                definition = definition.as_begun(stored, arms_added(kept))
+                definition = definition.as_begun(stored, arms_added(back_end))
                 problem = problem.of_arms(np.arange(len(definition.names))).locked()
             definition.check_same(stored, self.name)
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
@@ -264,8 +270,8 @@ class Study(View):
                 procedure = find_algorithm(chosen).bind(problem, wide)
             elif procedure.problem is not problem:
                 procedure = find_algorithm(chosen).bind(problem, wide)
-        self._begin(procedure, definition, kept)
-        if self.procedure.relation.uses_features:
+        self._begin(procedure, definition, back_end)
+        if procedure.relation.uses_features:
             warn_of_features(problem)
 
     @classmethod
@@ -297,22 +303,22 @@ class Study(View):
             algorithm = Guided(model)
         from shortlist.storage.opening import open_storage, open_study
 
-        kept = open_storage(storage, create=False)
+        back_end = open_storage(storage, create=False)
         study = cls.__new__(cls)
         try:
-            study.name, settings = open_study(kept, name)
+            study.name, settings = open_study(back_end, name)
             definition, study.created_at = (
                 Definition.read(settings, study.name),
                 settings.created_at,
             )
             chosen, threshold = definition.recalled(algorithm, study.name)
             problem = definition.problem().locked()
-            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, kept)
+            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, back_end)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise DamagedStorage(
-                f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
+                f"{back_end.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
 
@@ -324,7 +330,7 @@ class Study(View):
     def __repr__(self) -> str:
         problem, state = self.problem, "stopped" if self.done else "not stopped"
         return (
-            f"<Study {self.name!r}: the {problem.m} best of {problem.arms} arms, "
+            f"<Study {self.name!r}: the {problem.m} best of {problem.eligible} arms, "
             f"{self.evaluations} evaluations, {state}>"
         )
 
@@ -356,8 +362,8 @@ class Study(View):
     ) -> Study:
         """A study with all results so far, and the settings of this one but for some changes.
 
-        This study stays as it is. The same arms but for retired ones, and the same blocks, costs, m,
-        σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
+        This study stays as it is. The same arms but for retired ones, and the same blocks, costs,
+        controls, m, σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
         budget are chosen anew, as for a new study.
 
         Parameters
@@ -399,6 +405,7 @@ class Study(View):
             "direction": problem.direction,
             "blocks": problem.blocks,
             "costs": problem.costs,
+            "controls": problem.controls,
             "seed": self.seed,
             "arms": problem.names,
             "lease": self._log.lease,
@@ -524,6 +531,7 @@ class Study(View):
     def _shortlist(self, *, final: bool) -> Shortlist:
         table = self.model.table()
         listed = best_first(table[table["in_shortlist"]], self.problem)
+        listed = listed.drop(columns="control", errors="ignore")
         error = None if self.aim.certifies else estimated_error(self)
         return Shortlist(
             names=listed["name"].tolist(),
@@ -619,6 +627,7 @@ class Study(View):
         """
         count = 1 if n is None else whole_number("n", n, 1)
         self.problem.blocks.check_request(count)
+        self.problem.controls.check_request(count)
         trials = self._log.ask(count, in_turn=False, run=None, key=checked_key(key))
         if not trials:
             raise self._nothing_to_ask()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # every worker that evaluates loads this file
 
 State = Literal["pending", "told", "failed", "cancelled"]
 # In this order: their places enter the fingerprints of stored studies.
-Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried"]
+Origin = Literal["initial", "round", "second of a round", "unasked", "audit", "carried", "control"]
 
 
 FAILURES_IN_A_ROW = 3  # of an arm, after which it is set aside
@@ -330,6 +330,7 @@ class Reason:
                 "initial": first,
                 "audit": "part of the audit: it tests whether the means are linear in the features",
                 "carried": f"a result carried over from {copied}",
+                "control": "a control: every block has it, and it is never listed",
             }.get(cause.origin, "unrequested data")
             return cls(arm, None, None, None, None, f"{arm!r} is {what}.")
         b, c = problem.names[cause.b], problem.names[cause.c]

@@ -344,8 +344,13 @@ def needed_now(study: View, trials: Sequence[Trial]) -> int:
         return len(trials)
     # Those of an audit are asked for first, and are not part of a plan.
     audits = sum(trial.cause.origin == "audit" for trial in trials)
-    earlier = sum(t.number < trials[0].number and t.cause.origin != "audit" for t in study.pending)
-    lacking = study.round.until_decision - earlier - len(study.waiting)
+    planned = [
+        each
+        for each in (*study.pending, *study.waiting)
+        if each.cause.origin not in ("audit", "control")
+    ]
+    earlier = sum(each.number < trials[0].number or each.state == "told" for each in planned)
+    lacking = study.round.until_decision - earlier
     if study.problem.blocks.shifts:  # all results of a block count
         return len(trials) if lacking > 0 else 0
     return min(max(lacking, 0) + audits, len(trials))

@@ -16,6 +16,10 @@ of blocks long, by the largest of the last plan. The j-th of the n pulls of an a
 can be, and in random order. The more alike the blocks are, the less is lost: of n results in a block
 about one. With features some wells are for the arms evaluated least often: a design for linear means
 evaluates few arms, and could not show that the means are not linear.
+
+**Controls** are arms that are never listed. A request puts them on its block, beside what the plan asks
+for, and their results count as those of all arms do. No pair with one of them is tested, and without
+features no plan waits for them.
 """
 
 from __future__ import annotations
@@ -109,7 +113,7 @@ class ShiftedFit(Fit):
     Attributes
     ----------
     means : array, K
-        Estimates of the means, from which the average of all arms is subtracted.
+        Estimates of the means, from which the average of all arms that may be listed is subtracted.
     white : array, rank × K
         The inner products of its columns are the covariances, in units of σ².
     unknown : array, K × any
@@ -118,6 +122,8 @@ class ShiftedFit(Fit):
         All in which arms differ.
     apart : float
         The share of a difference in ``basis`` that may be in ``unknown``, by rounding.
+    listable : array of bool, K
+        Whether each arm may be listed.
     """
 
     means: Reals
@@ -125,11 +131,17 @@ class ShiftedFit(Fit):
     unknown: Reals
     basis: Reals
     apart: float
+    listable: Mask
 
     @property
     def compares_all(self) -> bool:
-        """Whether something is known of the difference of any two arms."""
-        return bool(self._alike(np.array([0])).all())
+        """Whether something is known of the difference of any two arms that may be listed."""
+        return bool(self._connected[self.listable].all())
+
+    @property
+    def _connected(self) -> Mask:
+        """Whether something is known of the difference of each arm and the first that may be listed."""
+        return self._alike(np.flatnonzero(self.listable)[:1])[0]
 
     def _alike(self, rows: Integers) -> Mask:
         """Whether two arms differ in nothing that is unknown, but for rounding."""
@@ -143,11 +155,11 @@ class ShiftedFit(Fit):
 
     @property
     def own_variances(self) -> Reals:
-        """Of an arm less the average of all arms; infinite where some arm is not connected."""
+        """Of an arm less the average of those that may be listed; infinite where not all are connected."""
         if not self.compares_all:
             return np.full(len(self.means), np.inf)
-        centred = self.white - self.white.mean(axis=1, keepdims=True)
-        return np.asarray(np.einsum("ka,ka->a", centred, centred))
+        centred = self.white - self.white[:, self.listable].mean(axis=1, keepdims=True)
+        return np.where(self._connected, np.einsum("ka,ka->a", centred, centred), np.inf)
 
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
         """Errors of the differences."""
@@ -168,6 +180,7 @@ class ShiftedMeans(Means):
 
     def __init__(self, problem: ReducedProblem) -> None:
         features, arms = problem.features, len(problem.features)
+        self._listable = problem.may_be_listed
         self.noise, self._basis = problem.noise_of_arms, centred_basis(features)
         self.is_linear = self._basis.shape[1] < arms - 1
         level = np.full((arms, 1), arms**-0.5)
@@ -176,8 +189,9 @@ class ShiftedMeans(Means):
         self.shortest, self.costs = self._plans.shortest, self._plans.costs
 
     def first(self) -> tuple[Integers, Reals]:
-        """The first plan, and its weights."""
-        return self._plans.first()
+        """The first plan, and its weights; without features no plan asks for controls."""
+        plan, weights = self._plans.first()
+        return plan if self.is_linear else plan * self._listable, weights
 
     def before_fit(self, results: PlanResults) -> Integers:
         """The plan that is needed before these results say anything of every mean; zeros if none."""
@@ -203,14 +217,20 @@ class ShiftedMeans(Means):
 
         matrix, sums, basis = results.matrix, results.sums, self._basis
         if self.is_linear:
-            white, means, unknown, apart = solved(basis.T @ matrix @ basis, basis.T @ sums)
-            return ShiftedFit(basis @ means, white @ basis.T, basis @ unknown, basis, apart)
+            white, fitted, unknown, apart = solved(basis.T @ matrix @ basis, basis.T @ sums)
+            return self._fit(basis @ fitted, white @ basis.T, basis @ unknown, basis, apart)
         parts, labels = connected_components(matrix != 0.0, directed=False)
         white, means, unknown, _ = solved(matrix, sums)
         if unknown.shape[1] != parts:  # noise so large beside other is lost in rounding
             labels = np.arange(len(labels), dtype=labels.dtype)
         own = labels[:, None].astype(np.float64)
-        return ShiftedFit(means - means.mean(), white, own, own, 0.0)
+        return self._fit(means, white, own, own, 0.0)
+
+    def _fit(
+        self, means: Reals, white: Reals, unknown: Reals, basis: Reals, apart: float
+    ) -> ShiftedFit:
+        level = means[self._listable].mean()
+        return ShiftedFit(means - level, white, unknown, basis, apart, self._listable)
 
 
 def _distances(points: Reals, rows: Integers) -> Reals:
@@ -275,7 +295,7 @@ class Shifted(GuessAndVerify):
         self.keeps_values, self.goes_on = True, False
         if self._shifted.is_linear:
             self.plan = self.plan + self._probes(FIRST_PROBES)
-        self._size = 1  # results of the largest block of the last plan
+        self._size = 1  # results of the largest block of the last plan, without controls
         self._order = in_random_order(self.plan, 1, 0, 0)
 
     def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
@@ -298,7 +318,9 @@ class Shifted(GuessAndVerify):
     def decide(self, results: PlanResults, seed: int) -> None:
         """Weigh the new results, and make the next plan."""
         twin = self.copy()  # so that an exception on the way leaves all as it was
-        twin._size = max(np.unique(results.singles[1], return_counts=True)[1].tolist())
+        arms, blocks, _ = results.singles
+        listed = blocks[self._problem.may_be_listed[arms]]
+        twin._size = max(np.unique(listed, return_counts=True)[1].tolist())
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
@@ -354,7 +376,7 @@ class Shifted(GuessAndVerify):
         return self._whole.means + self._level, self._whole.own_variances
 
     def intervals(self) -> tuple[Reals, Reals]:
-        """Bounds on every arm less the average of all arms, at the level of ``estimates``."""
+        """Bounds on every arm less the average of all that may be listed, at the level of ``estimates``."""
         lower, upper = super().intervals()
         level = 0.0 if self._whole is None else self._level
         return lower + level, upper + level
@@ -404,7 +426,7 @@ ON_BLOCKS = replace(
     NAMED_SETS,
     coverage="Shifts leave differences only: means and bounds are placed at the level of the average "
     "block. If what the guarantee assumes is true, how far each arm is above or below the average of "
-    "all arms lies within its bounds, at all times at once, with probability at least {level}, for "
+    "all arms that may be listed lies within its bounds, at all times at once, with probability at least {level}, for "
     "each arm by itself and not for all arms together.",
 )
 ALGORITHMS = {

@@ -195,7 +195,7 @@ def _remaining(study: View) -> Projection:
     drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
     if drawn is not None:
         return _by_draws(study, drawn)
-    totals = _by_widths(study.procedure.engine, study.model.posterior.copy(), study.round)
+    totals = _by_widths(study, study.model.posterior.copy())
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
     return _with_tie(study, _projection(more, "if the arms keep their shares of the pulls"))
@@ -218,8 +218,10 @@ def _too_early(study: View) -> Projection | None:
         return Projection(None, left, None, words)
     if study.stage == "pilot":
         return Projection(None, 1, None, "not known yet: the pilot is running")
-    if engine.setup.regularization == 0.0:  # the initial pulls span the features
-        return None
+    if (
+        engine.setup.regularization == 0.0
+    ):  # the initial pulls span the features, or a control fails
+        return None if posterior.ready else Projection(None, 1, None, "not known")
     features = engine.setup.features
     seen = int(np.linalg.matrix_rank(features[pulled > 0])) if pulled.any() else 0
     if seen == features.shape[1]:
@@ -324,11 +326,13 @@ def two_digits(number: int) -> str:
     return f"{round(number, min(0, 2 - len(str(number)))):,}"
 
 
-def _by_widths(engine: AnyEngine, posterior: Posterior, now: Any) -> list[float]:
+def _by_widths(study: View, posterior: Posterior) -> list[float]:
     """Evaluations at the stop if the gaps are large, as estimated, and small."""
+    engine = study.procedure.engine
     setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
-    estimated = engine.estimates(posterior, now)
+    estimated = engine.estimates(posterior, study.round)
     order = np.argsort(-estimated.means, kind="stable")
+    order = order[study.problem.listable[order]]
     inside, outside = order[max(0, setup.m - NEAR) : setup.m], order[setup.m : setup.m + NEAR]
     gaps = np.abs(estimated.means[inside][:, None] - estimated.means[outside])
     own, apart = _deviations(posterior, setup.sigma, inside, outside)

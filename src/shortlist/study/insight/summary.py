@@ -41,6 +41,7 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
             }
             for each in study.retired
         ],
+        "controls": study.problem.controls.by_name(study.problem.names),
         "added": [name for each in study.added for name in each.names],
         "budget": study.budget,
         "estimated_error": study.shortlist.error,

@@ -104,6 +104,7 @@ class Run:
         self._log, self._objective = log, objective
         self._batch = whole_number("batch", batch, 1)
         log.ledger.blocks.check_request(self._batch)
+        log.procedure.problem.controls.check_request(self._batch)
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._patience = checked_seconds("patience", patience, zero=True)
         limit = math.inf if timeout is None else timeout

@@ -1,0 +1,254 @@
+"""Controls: arms that every plate has, that help to know its shift, and that are never listed."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from command_line import asked, does
+from shortlist import Study, errors
+from shortlist.plans.blocks.shifted import Shifted
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem
+from shortlist.problem import NO_CONTROLS, Controls, Problem
+from shortlist.serve.pages import live
+from stored import assert_same
+
+NAMES = [*(f"c{k}" for k in range(8)), "DMSO", "best known"]
+MEANS = np.array([*np.linspace(0.0, 2.1, 8), 0.0, 9.0])
+WELLS = {"DMSO": 2, "best known": 1}
+SIGMA = 0.4
+
+
+def begin(storage: Path | None = None, **given: Any) -> Study:
+    settings: dict[str, Any] = {"arms": NAMES, "m": 2, "sigma": SIGMA, "seed": 3, "blocks": "shift"}
+    return Study(storage=storage, **{**settings, "controls": WELLS, **given})
+
+
+def value(trial: shortlist.Trial) -> float:
+    """A result: the arm's mean, the shift of its plate, and noise by its own seed."""
+    shift = 50.0 * np.random.default_rng(trial.block_index).normal()
+    return float(MEANS[trial.arm] + shift + SIGMA * np.random.default_rng(trial.seed).normal())
+
+
+def measured(study: Study, plates: int, wells: int = 12) -> Study:
+    for _ in range(plates):
+        if study.done:
+            break
+        study.tell_many((trial, value(trial)) for trial in study.ask(wells))
+    return study
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["DMS0"], "unknown control 'DMS0': did you mean 'DMSO'"),
+        (
+            {"DMSO": 0},
+            "a number of wells on every plate, must be a whole number, at least 1, got 0",
+        ),
+        ({"DMSO": 1.5}, "at least 1, got 1.5"),
+        (["DMSO", "DMSO"], r"twice: for two wells on every plate write controls=\{'DMSO': 2\}"),
+        ("DMSO", "controls must be a list of arms"),
+        (7, "controls must be a list of arms"),
+        (NAMES, "of 10 arms only 0 may be listed"),
+        (NAMES[1:], "of 10 arms only 1 may be listed"),
+        (NAMES[2:], r"below the number of arms that are not controls \(2\), got 2"),
+    ],
+)
+def test_what_is_refused(given: Any, words: str) -> None:
+    with pytest.raises(errors.InvalidInput, match=words):
+        begin(controls=given)
+
+
+@pytest.mark.parametrize("blocks", [None, "random", 20])
+def test_they_are_for_plates(blocks: Any) -> None:
+    settings = {"sigma": "bounded", "reward_range": (0, 1), "blocks": blocks}
+    with pytest.raises(errors.InvalidSetting, match="controls are for blocks='shift'"):
+        begin(**settings)
+    assert not begin(**settings, controls=[]).problem.controls.exist
+
+
+def test_names_that_are_numbers() -> None:
+    problem = Problem.of(arms=[30, 10, 20], m=1, sigma=1.0, blocks="shift", controls=[10])
+    assert problem.controls.wells == (0, 1, 0)
+    assert problem.of_arms(np.array([0, 2])).controls == NO_CONTROLS
+    assert problem.with_arms([40], None).controls == Controls((0, 1, 0, 0))
+
+
+def test_every_plate_has_them_and_they_are_never_listed() -> None:
+    study = begin()
+    places = []
+    for _ in range(60):
+        if study.done:
+            break
+        plate = study.ask(12)
+        counted = Counter(trial.name for trial in plate)
+        assert {name: counted[name] for name in WELLS} == WELLS
+        places.append([trial.name for trial in plate].index("best known"))
+        assert "best known" not in study.shortlist.names
+        study.tell_many((trial, value(trial)) for trial in plate)
+    assert study.done
+    assert len(set(places)) > 1  # in no fixed well
+    answer = study.shortlist
+    assert set(answer.names) == {"c6", "c7"}
+    assert answer.guarantee.status == "proven"
+    assert "among the 8 arms that are not controls" in answer.guarantee.text
+    assert answer.guarantee.short.startswith("The 2 best of 8 that are not controls")
+    assert "control" not in answer.table.columns
+    table = study.table()
+    assert table.index[table["control"]].tolist() == ["DMSO", "best known"]
+    assert table.loc["best known", "lower"] > table.loc["c7", "mean"]
+    assert answer.certain is not None
+    assert not {"DMSO", "best known"} & set(answer.certain.undecided)
+    assert "is never listed" in study.why(next(t for t in study.trials if t.name == "DMSO")).words
+
+
+def test_their_results_tell_of_the_shift() -> None:
+    """Two arms on different plates are compared by a control that both plates have."""
+    apart = np.array([0, 2, 1, 2]), np.array([5.0, 4.0, 7.5, 7.0]), np.array([0, 0, 1, 1])
+    listable = np.array([True, True, False])
+    strategy = Shifted(ReducedProblem(np.eye(3), 1, 0.1, 0.05, 0.0, listable=listable))
+    assert strategy.plan.tolist() == [1, 1, 0]
+    strategy.decide(PlanResults.of(3, *apart), 0)
+    gap, _, _ = strategy.differences(1)
+    assert gap[0] == pytest.approx(0.5)
+    assert strategy.inside.tolist() == [True, False, False]
+    assert strategy.plan[2] == 0
+
+
+def test_open_pairs_forecasts_and_pages_leave_them_out() -> None:
+    study = measured(begin(sigma=2.0), 4)
+    assert not study.done
+    now = study.shortlist.certain
+    assert now is not None
+    assert not {"DMSO", "best known"} & {*now.open_outside, *now.undecided}
+    assert study.remaining().tie is None or "best known" not in study.remaining().tie.names
+    page, shown = shortlist.report.html(study), live(shortlist.report.analysis.Analysis(study))
+    assert "Of controls" in page
+    assert page.count('<td class="words">control</td>') == 2
+    assert "12 of them" in shown
+    assert "best known" not in shown.split("The evaluations")[0].split("Of controls")[0]
+    assert "of K = 8 arms" in page
+
+
+def test_a_plate_needs_room_for_others() -> None:
+    with pytest.raises(errors.InvalidSetting, match="beside the 3 for controls"):
+        begin().ask(4)
+    with pytest.raises(errors.InvalidSetting, match="beside the 3 for controls"):
+        begin().run(value, batch=4)
+    assert begin().run(value, batch=12, progress=False).names
+
+
+def finish_without_a_control(study: Study) -> None:
+    while not study.done:
+        for trial in study.ask(12):
+            if trial.name == "DMSO":
+                study.fail(trial, "spilt")
+            else:
+                study.tell(trial, value(trial))
+        assert study.remaining().words
+        assert study.statistic is None or study.table()["mean"].notna().to_numpy()[:8].all()
+
+
+def test_a_control_that_fails_keeps_nothing_waiting() -> None:
+    study = begin()
+    with pytest.warns(errors.ArmSetAside, match="DMSO"):
+        finish_without_a_control(study)
+    assert set(study.shortlist.names) == {"c6", "c7"}
+    assert "DMSO" in shortlist.report.html(study)
+
+
+def test_with_features_and_smallest_means() -> None:
+    features = np.column_stack([np.ones(10), MEANS, MEANS**2])
+    study = measured(begin(features=features, direction="minimize"), 80)
+    assert study.done
+    assert set(study.shortlist.names) == {"c0", "c1"}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_stored_killed_and_continued(tmp_path: Path) -> None:
+    place = tmp_path / "study.db"
+    measured(begin(place), 2)
+    child = os.fork()
+    if child == 0:
+        for trial in Study.load(place).ask(12)[:7]:
+            Study.load(place).tell(trial, value(trial))
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    study = Study.load(place)
+    assert study.problem.controls == begin().problem.controls
+    study.tell_many((trial, value(trial)) for trial in study.pending)
+    assert_same(measured(begin(), 3), Study.load(place))
+    with pytest.raises(errors.StudyMismatch, match=r"controls = row 8 \(2\), row 9 \(1\), but"):
+        begin(place, controls=["DMSO"])
+    later = study.continued(delta=0.01, storage=tmp_path / "other.db")
+    assert later.problem.controls == study.problem.controls
+
+
+def test_arms_retired_before_the_first_plate() -> None:
+    study = begin(m=6)
+    study.retire("DMSO", reason="none left", whatever_the_results=True)
+    study.retire("c0", reason="none left", whatever_the_results=True)
+    assert Counter(trial.name for trial in study.ask(9))["best known"] == 1
+    assert "among the 7 arms that were not retired and are not controls" in study.claim.text
+    with pytest.raises(errors.InvalidInput, match="only 6 arms would be left"):
+        begin(m=6, controls=["DMSO", "best known", "c0"]).retire(
+            "c1", reason="none left", whatever_the_results=True
+        )
+
+
+def test_a_forecast_is_of_the_others() -> None:
+    given = {"m": 2, "sigma": SIGMA, "arms": NAMES, "blocks": "shift"}
+    means = dict(zip(NAMES, MEANS, strict=True))
+    tied = {**means, "best known": 2.1, "DMSO": 2.1}  # with c7 they would be three
+    found = shortlist.forecast(**given, controls=WELLS, means=tied)
+    assert found.median < 1000
+
+
+def test_by_command_and_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"arms = {NAMES}".replace("'", '"'), "m = 2", "sigma = 0.4", 'blocks = "shift"']
+    Path("screen.toml").write_text("\n".join([*lines, 'controls = {DMSO = 2, "best known" = 1}']))
+    said = " ".join(does("new", "screen.toml").stdout.split())
+    assert "'DMSO' (2 on every block), 'best known' (1 on every block); they are never" in said
+    does("ask", "screen.toml", "-n", "12", "--out", "plate.csv")
+    heading, *rows = Path("plate.csv").read_text().splitlines()
+    arm = heading.split(",").index("arm")
+    assert Counter(row.split(",")[arm] for row in rows)["DMSO"] == 2
+    filled = [f"{row}{number}" for number, row in enumerate(rows)]
+    Path("plate.csv").write_text("\n".join([heading, *filled]))
+    does("tell", "screen.toml", "plate.csv")
+    status = asked("status", "screen.toml")
+    assert status["evaluations"] == 12
+    assert status["controls"] == WELLS
+    Path("list.toml").write_text("\n".join([*lines, 'controls = ["DMSO"]']))
+    assert asked("new", "list.toml")["controls"] == {"DMSO": 1}
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.3, 0.8])
+def test_near_ties_with_a_control_among_them_are_wrong_as_rarely_as_promised(delta: float) -> None:
+    means = np.array([0.0, 0.0, 0.0])
+    runs, wrong = 24, 0
+    for run in range(runs):
+        rng = np.random.default_rng([run, 7])
+        problem = ReducedProblem(
+            np.eye(3), 1, 1.0, delta, 0.0, listable=np.array([True, True, False])
+        )
+        strategy = Shifted(problem)
+        for block in range(8):
+            arms = np.append(np.repeat(np.arange(3), strategy.plan), [2, 2])
+            values = means[arms] + 100.0 * rng.normal() + rng.normal(size=len(arms))
+            blocks = np.full(len(arms), block)
+            strategy.decide(PlanResults.of(3, arms, values, blocks), run)
+            if strategy.statistic <= 0.0:
+                wrong += bool(strategy.inside[1])  # which of the two is as likely as not
+                break
+    assert wrong / runs <= delta
