@@ -158,10 +158,14 @@ def _read(features: Any) -> Features:
         counted = isinstance(features.columns, pd.RangeIndex)
         columns = None if counted else [str(c) for c in features.columns]
         if text:
-            raise InvalidFeatures(
-                f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
-                "index if it names the arms."
+            column = next(c for c in features.columns if str(c) == text[0])
+            way = (
+                "Make a column of 0 and 1 of each of its words: pd.get_dummies(table, "
+                f"columns=[{column!r}])."
             )
+            if features[column].is_unique:
+                way = f"If it names the arms: Study(table.set_index({column!r}), …). Else drop it."
+            raise InvalidFeatures(f"features column {text[0]!r} is not numeric. {way}")
         if isinstance(features.index, pd.RangeIndex):
             _warn_of_identifier(features)
         if len(set(features.dtypes)) == 1:
