@@ -47,7 +47,7 @@ def errata(row: PaperRow) -> tuple[Erratum, ...]:
 
     Examples
     --------
-    >>> [erratum.short for erratum in errata(PaperRow("LUCB", "both", "lucb1"))]
+    >>> [erratum.short for erratum in errata(PaperRow("LUCB", "both arms", "lucb1"))]
     ['lagged stop']
     """
     match row.algorithm:
@@ -81,8 +81,8 @@ def algorithm_of(row: PaperRow) -> tuple[str | shortlist.GIFA, str | None]:
 
     Examples
     --------
-    >>> algorithm_of(PaperRow("LUCB", "both", "lucb1"))
-    ('LUCB both (as published)', None)
+    >>> algorithm_of(PaperRow("LUCB", "both arms", "lucb1"))
+    ('LUCB both arms (as published)', None)
     """
     if row.kind == CORRECTED:
         return "LinGame", row.threshold

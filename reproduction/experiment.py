@@ -61,7 +61,7 @@ class PaperRow:
 
         Examples
         --------
-        >>> PaperRow("LUCB", "both", "lucb1", Published(1.0, 1.0, 0.0), share=0.1).runs(500)
+        >>> PaperRow("LUCB", "both arms", "lucb1", Published(1.0, 1.0, 0.0), share=0.1).runs(500)
         50
         """
         return max(1, round(wanted * self.share))

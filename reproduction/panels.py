@@ -90,7 +90,7 @@ PI_3 = Panel(
 OMEGA_01 = Panel("omega-0.1", "classic, K = 3, m = 1, ω = 0.1", partial(classic, 3, 1, 0.1), (
     *with_the_text(
         PaperRow("LUCB", "largest variance", "lucb1", Published(235470.704, 185873.66, 0.018)),
-        PaperRow("LUCB", "both", "lucb1", Published(245384.164, 200423.706, 0.02)),
+        PaperRow("LUCB", "both arms", "lucb1", Published(245384.164, 200423.706, 0.02)),
         PaperRow("LinGame", "D-tracking", "heuristic", Published(7138.32, 2459.993, 0.0)),
         PaperRow("LinGIFA", "greedy", "frequentist", Published(3847.62, 1356.62, 0.0)),
         PaperRow("m-LinGapE", "greedy", "frequentist", Published(3263.374, 2119.15, 0.044)),
@@ -101,7 +101,7 @@ OMEGA_01 = Panel("omega-0.1", "classic, K = 3, m = 1, ω = 0.1", partial(classic
     PaperRow("m-LinGapE", "greedy", "heuristic", None, ONE_THRESHOLD, expected=1e3),
 ))
 _DRUGS = with_the_text(
-    PaperRow("LUCB", "both", "heuristic", Published(14816.544, 272.43, 0.0)),
+    PaperRow("LUCB", "both arms", "heuristic", Published(14816.544, 272.43, 0.0)),
     PaperRow("LUCB", "largest variance", "heuristic", Published(15005.688, 305.406, 0.0)),
     PaperRow("LinGIFA", "largest variance", "heuristic", Published(7616.556, 207.839, 0.0)),
     PaperRow("LinGIFA", "greedy", "heuristic", Published(7623.59, 210.454, 0.0)),

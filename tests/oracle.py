@@ -75,7 +75,7 @@ class Recipe:
 # Table 1; the first selection rule is the one meant by the bare name.
 TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     "LUCB": (
-        ("largest_variance", "both"),
+        ("largest_variance", "both_arms"),
         {"indices": "individual", "classical": True},
     ),
     "UGapE": (
@@ -426,7 +426,7 @@ class Oracle:
     ) -> int:
         """a_t."""
         rule = self.recipe.selection
-        if rule == "both":
+        if rule == "both_arms":
             return b
         if rule == "largest_variance":
             norms = self.norms(inverse)
@@ -636,7 +636,7 @@ class Oracle:
                 return Verdict(True, J, None, b, c, C, statistic, near=frozenset(near))
 
         arm = self.select(V, inverse, b, c, hint.arm, near)
-        if self.recipe.selection == "both":
+        if self.recipe.selection == "both_arms":
             self.queue.append(c)
         self.last_pair = (b, c)
         kind = "pilot" if in_pilot else "round"

@@ -19,7 +19,7 @@ from test_exceptions import Interruption
 
 KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE": {"algorithm": "m-LinGapE"},
-    "LUCB both": {"algorithm": "LUCB both"},
+    "LUCB both arms": {"algorithm": "LUCB both arms"},
     "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
     "Phased": {"algorithm": "Phased"},
     "MisLid": {"algorithm": shortlist.MisLid(misspecification=0.05)},

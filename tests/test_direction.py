@@ -8,7 +8,7 @@ import shortlist
 from report_pages import undrawn
 from shortlist.errors import InvalidSetting, StudyMismatch
 from shortlist.plot.arms import most_contested
-from shortlist.study.insight.history import last_look
+from shortlist.study.insight.history import last_moment
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.9, 0.4], [0.3, 0.8]])
 MEANS = X @ np.array([1.0, 0.3])
@@ -70,8 +70,8 @@ def test_history_trials_and_pictures_have_the_values_as_they_were_told():
     np.testing.assert_array_equal(past.checkpoints["mean"], -other.checkpoints["mean"])
     assert (past.checkpoints["lower"] <= past.checkpoints["upper"]).all()
     np.testing.assert_array_equal(past.differences, other.differences)
-    look = last_look(low)
-    means = look.table["mean"].iloc[most_contested(look)]
+    moment = last_moment(low)
+    means = moment.table["mean"].iloc[most_contested(moment)]
     assert means.is_monotonic_increasing
     assert "b minus the arm" in _words(shortlist.plot.intervals(low))
     assert "the arm minus b" in _words(shortlist.plot.intervals(high))
@@ -85,11 +85,11 @@ def _words(figure):
 def test_with_individual_indices_the_band_ends_at_the_upper_end_of_the_boundary():
     low, _ = pair("LUCB")
     figure = shortlist.plot.intervals(low)
-    look = last_look(low)
+    moment = last_moment(low)
     span = next(patch for patch in figure.axes[0].patches if patch.get_zorder() == 1)
     box = span.get_extents().transformed(figure.axes[0].transData.inverted())
-    assert box.x1 == pytest.approx(look.table["upper"].iloc[look.boundary])
-    assert box.x1 - box.x0 == pytest.approx(look.statistic)
+    assert box.x1 == pytest.approx(moment.table["upper"].iloc[moment.boundary])
+    assert box.x1 - box.x0 == pytest.approx(moment.statistic)
     assert "U_b − L_c" in _words(figure)
 
 

@@ -40,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE optimized": {"algorithm": "m-LinGapE optimized"},
     "LinGIFA": {"algorithm": "LinGIFA"},
     "LUCB": {"algorithm": "LUCB"},
-    "LUCB both": {"algorithm": "LUCB both"},
+    "LUCB both arms": {"algorithm": "LUCB both arms"},
     "UGapE": {"algorithm": "UGapE"},
     "pilot": {"algorithm": GIFA(threshold="pilot", elimination=True)},
     "LinGame": {"algorithm": "LinGame"},
@@ -275,7 +275,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["LUCB both", "Phased", "sigma estimated"])
+@pytest.mark.parametrize("kind", ["LUCB both arms", "Phased", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
     places: list[dict[str, Any]] = [

@@ -77,7 +77,10 @@ SHORT = {
     "doubted": "In doubt: the 2 best of 4 (40 evaluations), but the results contradict the "
     "assumption that the means are linear.\nA square fits better. study.verify() goes on.",
     "heuristic": "Heuristic, no proof covers it: the 2 best of 4, meant to be so with 95 % "
-    "confidence (40 evaluations).\nAssumes: the noise is small.",
+    "confidence (40 evaluations).\nNo proof, because nobody proved it. Assumes: the noise is small.",
+    "extension": "Heuristic, no proof covers it: the 2 best of 4, meant to be so with 95 % "
+    "confidence (40 evaluations).\nNo proof, because it has ε > 0. Assumes: "
+    "independent results without drift, the noise is small.",
     "rejected": "Not certified: σ too small (40 evaluations).\nTake another.",
     "running": "No guarantee yet: the study has not stopped (40 evaluations). The results "
     "contradict the assumption that the means are linear.\nA square fits better. study.verify() goes on.",

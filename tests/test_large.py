@@ -21,8 +21,8 @@ import shortlist
 from memory import peak
 from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, UnknownName
+from shortlist.features import reduce_to_rank
 from shortlist.numerics import blockwise
-from shortlist.posterior.posterior import reduce_to_rank
 from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 import shortlist
 from shortlist.engine.engine import Engine
 from shortlist.engine.round import Decision
+from shortlist.features import reduce_to_rank
 from shortlist.numerics.order import mth_largest
-from shortlist.posterior.posterior import Posterior, reduce_to_rank
+from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.rules.indices import individual, paired
 

@@ -39,7 +39,7 @@ def test_luck_of_the_search_does_not_count(direction: str, sign: float) -> None:
         return sign * TRUE[trial.suggest_categorical("choice", list(TRUE))] + 0.1 * noise
 
     found = retest(study, objective, m=2, sigma=0.1, seed=0, progress=False)
-    chosen = {study.trials[int(number)].params["choice"] for number in found.names}
+    chosen = {study.trials[number].params["choice"] for number in found.names}
     assert found.final
     assert chosen == {"a", "b"}
     assert len(seeds) == found.evaluations
@@ -62,14 +62,24 @@ def test_noise_is_estimated_by_default() -> None:
 
     found = retest(searched(), objective, m=1, candidates=4, seed=1, progress=False)
     assert found.final
-    assert [int(number) for number in found.names] == [3]
+    assert found.names == [3]
 
 
 def test_what_cannot_be_retested_is_refused() -> None:
     with pytest.raises(errors.InvalidSetting, match="5 best of 5"):
         retest(searched(), lambda trial: 0.0, m=5)
+    with pytest.raises(errors.InvalidSetting, match="candidates=2 and 5 finished"):
+        retest(searched(), lambda trial: 0.0, candidates=2)
     several = optuna.create_study(directions=["minimize", "maximize"])
     with pytest.raises(errors.InvalidInput, match="2 objectives"):
         retest(several, lambda trial: 0.0)
     with pytest.raises(errors.InvalidSetting, match="candidates"):
         retest(searched(), lambda trial: 0.0, candidates=1)
+
+
+def test_an_objective_that_fixes_its_seed_is_named_as_the_cause() -> None:
+    given = {"m": 1, "candidates": 4, "seed": 1, "progress": False}
+    losses = list(TRUE)
+    found = retest(searched(), lambda t: TRUE[t.suggest_categorical("choice", losses)], **given)
+    assert found.guarantee.status == "heuristic"
+    assert "if the evaluation fixes its random seed" in found.guarantee.short

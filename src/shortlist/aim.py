@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from shortlist.printable import count
-from shortlist.problem import Problem, suspicious_delta
+from shortlist.problem import Problem
 
 
 class Aim(ABC):
@@ -55,10 +55,6 @@ class Aim(ABC):
     @abstractmethod
     def method(self, wanted: str, paper: str) -> str:
         """What was looked for, in a sentence in the past tense."""
-
-    def doubtful_delta(self, delta: float) -> str:
-        """Why δ looks like a confidence; empty if it does not."""
-        return ""
 
     @property
     def out_of(self) -> str:
@@ -117,10 +113,6 @@ class Certainty(Aim):
     def delta_words(self, delta: float) -> str:
         """δ."""
         return f"{delta:g}"
-
-    def doubtful_delta(self, delta: float) -> str:
-        """Why δ looks like a confidence; empty if it does not."""
-        return suspicious_delta(delta)
 
     def method(self, wanted: str, paper: str) -> str:
         """What was looked for, in a sentence in the past tense."""

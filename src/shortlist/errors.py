@@ -231,7 +231,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
 
     Examples
     --------
-    >>> print(unknown_name("selection rule", "gredy", ["greedy", "both"]))
+    >>> print(unknown_name("selection rule", "gredy", ["greedy", "both_arms"]))
     unknown selection rule 'gredy': did you mean 'greedy'? Known: greedy, both.
     """
     names = list(known)

@@ -1,6 +1,7 @@
-"""Features as they come: arrays, DataFrames, Arrow tables and files, copied only where needed.
+"""Features as they come, and in a basis of their row space.
 
-A ``.npy`` file is mapped into memory.
+They are arrays, DataFrames, Arrow tables or files, copied only where needed; a ``.npy`` file is mapped
+into memory.
 """
 
 from __future__ import annotations
@@ -17,10 +18,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from shortlist.arrays import Label
+from shortlist.arrays import Label, Reals
 from shortlist.errors import InvalidFeatures, warn_caller
 from shortlist.files.reading import read_file
-from shortlist.numerics.blockwise import blocks, first_not_finite, share_left_of_ones
+from shortlist.numerics.blockwise import (
+    blocks,
+    even,
+    exponents,
+    first_not_finite,
+    gram,
+    share_left_of_ones,
+    triangle_of,
+)
 
 LOGGER = logging.getLogger(__name__)
 IDENTIFIER = re.compile(r"(^|[_\s.])([iI][dD]|[iI]ndex|[kK]ey)$|[a-z]I[dD]$")
@@ -30,6 +39,11 @@ INTERCEPT = "intercept"  # what the column that is added is called
 # What may be left of a constant that the features express. A column of ones beside features that
 # nearly express one would be refused, as nearly a combination of the others.
 EXPRESSED = 2e-6
+# Condition numbers: with more, columns are brought to the same size; with still more after that, the
+# square leaves too few digits.
+UNEVEN, WORST = 1e5, 1e6
+LARGEST = 500  # powers of two: the squares of larger numbers are out of range
+UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
 
 
 class Features(NamedTuple):
@@ -284,3 +298,80 @@ def map_npy(path: Path, _: object = None) -> NDArray[Any]:
     if array.dtype.kind not in KINDS or array.size == 0:
         raise ValueError(f"it contains {array.size} elements of {array.dtype}, not numbers")
     return array
+
+
+def reduce_to_rank(features: Reals) -> Reals:
+    """The features in a basis of their row space: K × rank.
+
+    The basis is orthonormal, so that inner products are unchanged, and features of full column rank
+    are returned as they are, in the same memory. Where the columns differ too much in size for that
+    (see ``fits_own_units``), they are brought to the same size first: every mean and variance is the
+    same in any basis.
+
+    Examples
+    --------
+    >>> reduce_to_rank(np.array([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]])).shape
+    (3, 1)
+    >>> reduce_to_rank(np.array([[1.0, 0.0], [1.0, 1e-20], [0.0, 1e-20]])).shape
+    (3, 2)
+    """
+    table = features if fits_own_units(features) else even(features)
+    table = np.ascontiguousarray(table, dtype=np.float64)
+    if gram(table) is not None:
+        return table
+    values, right = _singular(triangle_of(table), features.shape)
+    if values[0] > WORST * values[-1]:
+        raise nearly_redundant(float(values[0] / values[-1]))
+    if len(right) == features.shape[1]:
+        return table
+    _check_kept(table, right)
+    return np.ascontiguousarray(table @ right.T)
+
+
+def fits_own_units(features: Reals) -> bool:
+    """Whether the columns can be used as they are: none is lost beside a larger one.
+
+    Examples
+    --------
+    >>> fits_own_units(np.diag([1.0, 1e3])), fits_own_units(np.diag([1.0, 1e9]))
+    (True, False)
+    """
+    if gram(features) is not None:
+        return True
+    powers = exponents(features)
+    if np.abs(powers).max() > LARGEST:
+        return False
+    # A Gram matrix would square the condition number; R has the singular values of the features.
+    values, _ = _singular(triangle_of(features), features.shape)
+    scaled, _ = _singular(triangle_of(features, powers), features.shape)
+    return len(values) == len(scaled) and bool(values[0] <= UNEVEN * values[-1])
+
+
+def _singular(triangle: Reals, shape: tuple[int, ...]) -> tuple[Reals, Reals]:
+    """The singular values that exceed rounding errors, and a basis of the row space, a row each."""
+    _, values, right = np.linalg.svd(triangle, full_matrices=False)
+    rank = int(np.sum(values > values[0] * max(shape) * np.finfo(float).eps))
+    return values[:rank], right[:rank]
+
+
+def nearly_redundant(condition: float) -> InvalidFeatures:
+    """What to raise where columns nearly determine each other."""
+    return InvalidFeatures(
+        f"some columns of the features are nearly combinations of others (condition number "
+        f"{condition:.2g}, once all have the same size; at most {WORST:g} can be used): too few "
+        "digits would be left of their differences. Leave out a column that others nearly determine."
+    )
+
+
+def _check_kept(table: Reals, right: Reals) -> None:
+    """Raise where an arm is so small beside others that the row space does not contain it."""
+    for rows in blocks(table):
+        part = table[rows]
+        rest = np.abs(part - (part @ right.T) @ right).max(axis=1)
+        lost = rest > UNSEEN * np.abs(part).max(axis=1)
+        if lost.any():
+            raise InvalidFeatures(
+                f"the features in row {rows.start + int(np.argmax(lost))} are too small beside those "
+                "of other arms for the precision of the numbers: leave the arm out, or bring its "
+                "features to the size of the others'."
+            )

@@ -404,7 +404,9 @@ def final(
         return Guarantee("in doubt", badge, "warn", claim, (doubt, said, *after), *parts, short)
     if not claim.proven:
         first = f"Heuristic, no proof covers it: {answer.words}, meant to be so {sure}"
-        short = in_two_lines(first, claim, *parts)
+        found, _, assumed = in_two_lines(first, claim, *parts).partition("\n")
+        why = claim.why_heuristic[0] if claim.why_heuristic else claim.extends
+        short = f"{found}\nNo proof, because {why}. {assumed}"
         return Guarantee(
             "heuristic", claim.badge, "warn", claim, (claim.text, *after), *parts, short
         )

@@ -22,7 +22,13 @@ from shortlist.errors import (
     InvalidSetting,
     unknown_among_many,
 )
-from shortlist.features import Features, features_and_names, with_intercept
+from shortlist.features import (
+    Features,
+    features_and_names,
+    fits_own_units,
+    reduce_to_rank,
+    with_intercept,
+)
 from shortlist.noise import Noise
 from shortlist.noise.given import each_arm
 from shortlist.noise.noise import checked_number, positive
@@ -36,7 +42,6 @@ from shortlist.numerics.blockwise import (
     orthonormal_basis,
     squared_norms,
 )
-from shortlist.posterior.posterior import fits_own_units, reduce_to_rank
 from shortlist.printable import count, in_figures
 from shortlist.rules.initialization import in_units, span
 

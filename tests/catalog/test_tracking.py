@@ -10,7 +10,7 @@ import shortlist
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.tracking import eliminating
 from shortlist.report.page import html
-from shortlist.study.insight.history import last_look
+from shortlist.study.insight.history import last_moment
 
 OMEGA = 0.6
 
@@ -88,9 +88,9 @@ def test_a_pilot_is_not_remembered() -> None:
 def test_the_last_look_shows_what_stopped_the_study() -> None:
     running = study(eliminating(GIFA(name="mine")))
     running.run(rewards, progress=False)
-    look = last_look(running)
-    assert look is not None
-    assert look.table["gap_upper"][look.c] == running.statistic
+    moment = last_moment(running)
+    assert moment is not None
+    assert moment.table["gap_upper"][moment.c] == running.statistic
     page = html(running)  # and its pictures are drawn
     assert "mine with elimination" in page
     assert "Tirinzoni" in page

@@ -201,7 +201,7 @@ def test_bad_labels_in_a_file(files: list[object], tmp_path: Path, text: str, me
 @pytest.mark.slow
 def test_the_demo_runs(tmp_path: Path) -> None:
     said = program("examples/demo.py", str(tmp_path / "demo.png"))
-    for words in ("reverser 1", "Proven", "baseline", "LUCB"):
+    for words in ("reverser 1", "with 95 % confidence", "baseline", "LUCB"):
         assert words in said
     assert (tmp_path / "demo.png").read_bytes()[:4] == b"\x89PNG"
 

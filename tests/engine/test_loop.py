@@ -198,7 +198,7 @@ def compositions(count: int) -> list[Composition]:
         for choice in itertools.product(
             ("top_means", "smallest_gap"),
             ("largest_gap", "mth_gap"),
-            ("largest_variance", "greedy", "optimized", "both"),
+            ("largest_variance", "greedy", "optimized", "both_arms"),
             ("lucb", "ugape", "lucb_lagged"),
             ("paired", "individual"),
             (
@@ -419,7 +419,7 @@ UNNAMED: dict[str, shortlist.GIFA] = {
         initialization="span",
         indices="individual",
         candidates="smallest_gap",
-        selection="both",
+        selection="both_arms",
         name="heuristic",
     ),
     "mth gap, lagged": shortlist.GIFA(
@@ -488,7 +488,7 @@ for name in names:
 print(json.dumps(answer))
 """
 FEW = [
-    "LUCB both",
+    "LUCB both arms",
     "UGapE",
     "m-LinGapE",
     "m-LinGapE optimized",
@@ -521,7 +521,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
 @pytest.mark.slow
 def test_the_number_of_threads_changes_nothing() -> None:
     instance = linear_instance(8, 3, 2)
-    names = ["LUCB both", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
+    names = ["LUCB both arms", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
     options: dict[str, Any] = {"runs": 50, "seed": 6, "max_samples": 5000, "progress": False}
     frames = [
         shortlist.compare(names, instance, workers=workers, **options).frame for workers in (1, 2)

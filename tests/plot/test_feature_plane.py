@@ -8,13 +8,13 @@ import pytest
 import shortlist
 from drawn_studies import ONCE, X, study, tell_some, texts
 from shortlist import plot
-from shortlist.study.insight.history import last_look
+from shortlist.study.insight.history import last_moment
 
 
 def test_the_plane_shows_principal_components_means_and_the_pair() -> None:
     s = tell_some(study(), 40)
-    look = last_look(s)
-    assert look is not None
+    moment = last_moment(s)
+    assert moment is not None
     ax, bar = plot.plane(s).axes
     dots, rings, square = ax.collections[:3]
     at = np.asarray(dots.get_offsets())
@@ -24,8 +24,8 @@ def test_the_plane_shows_principal_components_means_and_the_pair() -> None:
     assert dots.get_array().tolist() == s.posterior.means.tolist()
     inside = s.table()["in_shortlist"].to_numpy()
     assert np.asarray(rings.get_offsets()).tolist() == at[inside].tolist()
-    assert np.asarray(square.get_offsets()).tolist() == [at[look.c].tolist()]
-    assert ax.lines[0].get_xydata().tolist() == at[[look.b, look.c]].tolist()
+    assert np.asarray(square.get_offsets()).tolist() == [at[moment.c].tolist()]
+    assert ax.lines[0].get_xydata().tolist() == at[[moment.b, moment.c]].tolist()
     shares = values[::-1] / values.sum()
     assert f"({100 * shares[0]:.0f} % of their variance)" in ax.get_xlabel()
     assert f"({100 * shares[1]:.0f} %)" in ax.get_ylabel()

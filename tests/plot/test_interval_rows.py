@@ -12,7 +12,7 @@ import pytest
 from drawn_studies import ONCE, name_of, study, tell_some, texts
 from shortlist import Study, plot
 from shortlist.plot.interval_rows import _dots_alone
-from shortlist.study.insight.history import last_look
+from shortlist.study.insight.history import last_moment
 
 pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie")
 
@@ -41,8 +41,8 @@ def dotted_ends(band: Any) -> list[float]:
 )
 def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: object) -> None:
     s = tell_some(study(algorithm, m=3), 110)
-    look = last_look(s)
-    assert look is not None
+    moment = last_moment(s)
+    assert moment is not None
     figure = plot.intervals(s)
     paired = s.procedure.engine.rules["indices"].name == "paired"
     assert len(figure.axes) == 1 + paired
@@ -61,7 +61,7 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
         figure.axes[1].set_yticklabels(labels)
         gaps = rows_drawn(figure.axes[1])
         for label, drawn in gaps.items():
-            row = look.table.iloc[int(label.removeprefix("★ ").split()[0])]
+            row = moment.table.iloc[int(label.removeprefix("★ ").split()[0])]
             expected = (row["gap"], row["gap_lower"], row["gap_upper"])
             assert drawn == pytest.approx(expected, nan_ok=True)
         verticals = {
@@ -71,14 +71,14 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
         assert "These intervals do not stop the study" in words
     else:
         (band,) = figure.axes[0].patches
-        lower = table["lower"].iloc[look.boundary]
+        lower = table["lower"].iloc[moment.boundary]
         ends = sorted([band.get_x(), band.get_x() + band.get_width()])
         assert ends == pytest.approx(sorted([lower, lower + s.statistic]))
         dotted = [line for line in figure.axes[0].lines if line.get_linestyle() == ":"]
         assert [line.get_xdata() for line in dotted] == [[end, end] for end in dotted_ends(band)]
         assert all(line.get_ydata() == [0, 1] for line in dotted)
         if algorithm == "LUCB":
-            assert lower + s.statistic == pytest.approx(table["upper"].iloc[look.c])
+            assert lower + s.statistic == pytest.approx(table["upper"].iloc[moment.c])
     assert f"at most ε = {s.problem.epsilon:g}" in words
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from shortlist.errors import SingularDesign
+from shortlist.features import reduce_to_rank
 from shortlist.numerics.jit import compiled, interpreting
 from shortlist.numerics.records import Reals
 from shortlist.posterior.least_squares import (
@@ -15,7 +16,7 @@ from shortlist.posterior.least_squares import (
     refresh_whole,
     take_in,
 )
-from shortlist.posterior.posterior import Posterior, keeps_all_rows, reduce_to_rank
+from shortlist.posterior.posterior import Posterior, keeps_all_rows
 from shortlist.posterior.state import State
 
 

@@ -30,7 +30,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "auto with features": {"features": X},
     "auto": {},
     "LUCB": {"algorithm": "LUCB"},
-    "LUCB both": {"algorithm": "LUCB both"},
+    "LUCB both arms": {"algorithm": "LUCB both arms"},
     "m-LinGapE": {"features": X, "algorithm": "m-LinGapE"},
     "LinGIFA": {"features": X, "algorithm": "LinGIFA"},
     "Racing": {"algorithm": "Racing"},
@@ -111,7 +111,7 @@ def test_so_does_one_with_a_pool(kind: str, order: str) -> None:
     assert not study.pending
 
 
-@pytest.mark.parametrize("kind", ["LUCB", "LUCB both", "Racing", "auto"])
+@pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "Racing", "auto"])
 def test_an_arm_that_fails_later_does_not_keep_the_others_busy_for_ever(kind: str) -> None:
     """The other arm of a pair takes its place only while that tells something of the pair."""
     study = begin(kind, sigma=3.0)

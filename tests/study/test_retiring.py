@@ -26,7 +26,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "auto": {},
     "auto with features": {"features": X},
     "guide": {"features": X, "trust": "guide"},
-    "LUCB both": {"algorithm": "LUCB both"},
+    "LUCB both arms": {"algorithm": "LUCB both arms"},
     "m-LinGapE": {"features": X, "algorithm": "m-LinGapE", "threshold": "pilot"},
     "Phased": {"features": X, "algorithm": "Phased"},
     "Racing": {"algorithm": "Racing"},
@@ -124,7 +124,7 @@ def test_one_retired_because_of_results_leaves_them_to_guide(kind: str, tmp_path
     same(study, Study.load(tmp_path / "a.db"))
 
 
-@pytest.mark.parametrize("kind", ["LUCB both", "m-LinGapE", "Phased", "Racing"])
+@pytest.mark.parametrize("kind", ["LUCB both arms", "m-LinGapE", "Phased", "Racing"])
 def test_an_algorithm_whose_proof_does_not_cover_that_refuses(kind: str) -> None:
     study = begin(kind)
     go(study, 25)
@@ -181,7 +181,7 @@ def test_an_arm_outside_may_be_retired_after_the_stop_and_one_inside() -> None:
 
 
 def test_the_second_arm_of_a_round_may_be_retired() -> None:
-    study = begin("LUCB both")
+    study = begin("LUCB both arms")
     go(study, 30)
     trial = study.ask()
     second = NAMES[trial.cause.second]
@@ -306,7 +306,7 @@ def test_what_cannot_be_added_is_refused() -> None:
         with_features.add([[1.0, 2.0, 3.0]])
     with pytest.raises(errors.InvalidInput, match="a σ of its own"):
         begin("a σ for every arm").add(arms=["x"])
-    others = begin("LUCB both")
+    others = begin("LUCB both arms")
     go(others, 20)
     with pytest.raises(errors.InvalidInput, match="fixed before the first result"):
         others.add(arms=["x"])

@@ -227,7 +227,7 @@ def test_results_out_of_order_give_the_same_posterior() -> None:
 
 
 def test_both_pulls_the_pair_in_one_round() -> None:
-    s = study(algorithm="LUCB both")
+    s = study(algorithm="LUCB both arms")
     s.run(noisy(), progress=False, max_evaluations=40)
     later = s.trials[4:]
     for one, other in list(pairwise(later))[::2]:

@@ -17,8 +17,8 @@ from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.memory import GRAM_LIMIT
 from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.features import nearly_redundant
 from shortlist.numerics.blockwise import condition, squared_norms
-from shortlist.posterior.posterior import nearly_redundant
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
@@ -80,7 +80,7 @@ class GIFA(Algorithm):
     >>> GIFA(selection="gredy")
     Traceback (most recent call last):
         ...
-    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both, tracking.
+    shortlist.errors.UnknownName: unknown selection rule 'gredy': did you mean 'greedy'? Known: largest_variance, greedy, optimized, both_arms, tracking.
     """
 
     candidates: Choice = "top_means"
@@ -195,10 +195,11 @@ class GIFA(Algorithm):
                 "squares undefined: use GIFA(…, initialization='span') or 'each', or "
                 "GIFA(…, regularization=…) above 0."
             )
-        after = self._spanning(problem, features)
         if designs is None or not designs.are_of(features, noise):
             designs = Designs(features, noise)
         rules = {**self.rules, "threshold": chosen.rule}
+        has_pilot = "pilot" in chosen.rule.traits
+        again = self._spanning(problem, features) if has_pilot else np.zeros(0, np.int64)
         setup = Setup(
             features=features,
             m=problem.m,
@@ -211,7 +212,7 @@ class GIFA(Algorithm):
             stop=rules["stopping"].name,
             lagged="lagged" in rules["stopping"].traits,
             alone=rules["indices"].name == "individual",
-            has_pilot="pilot" in chosen.rule.traits,
+            has_pilot=has_pilot,
         )
         engine = Engine(
             setup=setup,
@@ -219,7 +220,7 @@ class GIFA(Algorithm):
             constants=chosen.constants(setting),
             design=designs.of,
             shares=partial(optimal_shares, features, noise, problem.epsilon),
-            after_pilot=np.bincount(after, minlength=problem.arms).astype(np.int64),
+            after_pilot=np.bincount(again, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
@@ -236,6 +237,8 @@ class GIFA(Algorithm):
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold on this problem: the one given, or the algorithm's own."""
         wanted = self.threshold if threshold is None else threshold
+        if isinstance(wanted, Threshold):
+            return wanted
         if not (isinstance(wanted, str) and wanted == AUTO):
             return find_threshold(wanted)
         settings = {
@@ -366,7 +369,7 @@ class TableOneRow(NamedTuple):
 
 # fmt: off
 TABLE_1 = (
-    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both"), "lucb", "individual",
+    TableOneRow("LUCB", "top_means", "largest_gap", ("largest_variance", "both_arms"), "lucb", "individual",
         True, None, "kalyanakrishnan", "Kalyanakrishnan et al. 2012; no features"),
     TableOneRow("UGapE", "smallest_gap", "largest_gap", ("largest_variance",), "ugape", "individual",
         True, None, "gabillon", "Gabillon et al. 2012; no features"),

@@ -86,7 +86,7 @@ def settings_of_rules(rules: Mapping[str, Rule], *, elimination: bool) -> dict[s
         "needs_mth_gaps": "mth_gaps" in needs,
         "needs_outside_gaps": "outside_gaps" in needs,
         "needs_design": "design" in needs,
-        "pulls_both": "both" in rules["selection"].traits,
+        "pulls_both": "pulls_both" in rules["selection"].traits,
         "stops_late": "lagged" in rules["stopping"].traits,
         "keeps_least": elimination,
         "candidates_may_stay": _candidates_may_stay(rules) and not elimination,

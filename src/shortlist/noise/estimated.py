@@ -110,7 +110,10 @@ class Estimated(Noise):
         if self.found is None:
             return []
         if self.found.spread == 0.0:
-            return [f"the replicates of {self.whose} are equal, so no σ can be estimated from them"]
+            return [
+                f"the replicates of {self.whose} are equal, so no σ can be estimated from them (if the "
+                "evaluation fixes its random seed, let it take trial.seed)"
+            ]
         if self.found.equal > MOST_EQUAL:
             return ["more than half of an arm's replicates are equal, so its noise is not normal"]
         return []

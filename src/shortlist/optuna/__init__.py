@@ -44,7 +44,8 @@ def retest(
         parameters once.
     sigma
         The noise of an evaluation, as for ``Study``; by default it is estimated, which assumes that it is
-        normal and the same for all candidates.
+        normal and the same for all candidates. If it may differ: ``"estimate per arm"``, which takes
+        more evaluations. For accuracies: ``"bounded"`` with ``reward_range=(0, 1)``.
     max_evaluations : int, optional
         The largest number of new evaluations.
     progress : bool
@@ -69,14 +70,16 @@ def retest(
     >>> search = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     >>> search.optimize(objective, n_trials=30)
     >>> best = retest(search, objective, m=3, candidates=10, epsilon=0.1, seed=0, progress=False)
-    >>> all(abs(search.trials[int(number)].params["x"]) < 0.5 for number in best.names)
+    >>> all(abs(search.trials[number].params["x"]) < 0.5 for number in best.names)
     True
     """
     chosen = best_trials(study, whole_number("candidates", candidates, 2))
     if len(chosen) <= m:
+        finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)))
         raise InvalidSetting(
-            f"the {m} best of {len(chosen)} candidates were asked for: the study has too few finished "
-            "trials with different parameters. Ask for fewer, or optimize for longer."
+            f"the {m} best of {len(chosen)} candidates were asked for, of candidates={candidates} and "
+            f"{finished:,} finished trials: ask for fewer, or give more candidates than m, each with "
+            "parameters of its own."
         )
     retested = Study(
         arms=[trial.number for trial in chosen],

@@ -12,7 +12,7 @@ from shortlist.printable import printable
 
 if TYPE_CHECKING:
     from shortlist.problem import Problem
-    from shortlist.study.insight.history import History, Look
+    from shortlist.study.insight.history import History, Moment
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
@@ -21,7 +21,7 @@ NARROW_NAME, WIDE = 24, 5.0  # the same in a panel that is less wide than this, 
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
 
-def most_contested(look: Look) -> list[int]:
+def most_contested(moment: Moment) -> list[int]:
     """The boundary pair, the shortlist and the arms nearest to it; best mean first.
 
     An arm is the nearer to the boundary the larger the gap index that the stopping rule reads of
@@ -29,46 +29,46 @@ def most_contested(look: Look) -> list[int]:
     """
     from shortlist.study.answer import best_first
 
-    table, by_gap = look.table, look.by_gap
+    table, by_gap = moment.table, moment.by_gap
     inside = table["in_shortlist"].to_numpy()
     nearest = by_gap[inside[by_gap]][: 2 * ROWS_SHOWN // 3]
     outside = by_gap[~inside[by_gap]][:ROWS_SHOWN]
-    ranked = [look.b, look.c, look.boundary, *nearest, *outside, *by_gap[: 2 * ROWS_SHOWN]]
+    ranked = [moment.b, moment.c, moment.boundary, *nearest, *outside, *by_gap[: 2 * ROWS_SHOWN]]
     chosen = list(dict.fromkeys(int(arm) for arm in ranked))[:ROWS_SHOWN]
-    return best_first(table.iloc[sorted(chosen)], look.problem).index.tolist()
+    return best_first(table.iloc[sorted(chosen)], moment.problem).index.tolist()
 
 
-def labels_of(look: Look, arms: Sequence[int], ax: Any) -> list[str]:
+def labels_of(moment: Moment, arms: Sequence[int], ax: Any) -> list[str]:
     """The names of arms, with ★ for the shortlist and their roles in the boundary pair."""
-    parts = {"b": look.b, "c": look.c, "boundary": look.boundary}
-    if look.boundary == look.b:
+    parts = {"b": moment.b, "c": moment.c, "boundary": moment.boundary}
+    if moment.boundary == moment.b:
         del parts["boundary"]
     labels = []
-    for arm, name in zip(arms, names_of(look.problem, arms, ax), strict=True):
-        star = "★ " if look.table["in_shortlist"].iloc[arm] else ""
+    for arm, name in zip(arms, names_of(moment.problem, arms, ax), strict=True):
+        star = "★ " if moment.table["in_shortlist"].iloc[arm] else ""
         roles = ", ".join(word for word, who in parts.items() if who == arm)
         labels.append(f"{star}{name}{f' ({roles})' if roles else ''}")
     return labels
 
 
-def pair_words(look: Look) -> str:
+def pair_words(moment: Moment) -> str:
     """What b, c and the boundary are, as sentences."""
     words = "b: the arm of the shortlist whose place is least certain. c: its challenger. "
-    if look.boundary != look.b:
+    if moment.boundary != moment.b:
         words += "boundary: the arm of the shortlist that the stopping rule looks at. "
     return words
 
 
-def colour(look: Look, arm: int) -> str:
+def colour(moment: Moment, arm: int) -> str:
     """The colour of an arm: by its side of the boundary, and one for the challenger."""
-    if arm == look.c:
+    if arm == moment.c:
         return CHALLENGER
-    return INSIDE if look.table["in_shortlist"].iloc[arm] else OUTSIDE
+    return INSIDE if moment.table["in_shortlist"].iloc[arm] else OUTSIDE
 
 
-def left_out(count: int, look: Look) -> str:
+def left_out(count: int, moment: Moment) -> str:
     """How many arms are not in the picture, as a sentence; empty if all are."""
-    shown = len(look.by_gap)
+    shown = len(moment.by_gap)
     rest = shown - count
     words = f"{rest:,} of the {shown:,} arms are left out, those farthest from the boundary. "
     return words if rest else ""
@@ -102,13 +102,13 @@ def after_stop(study: Study) -> int:
     return len(later) - audit_results(later)
 
 
-def look_of(study: Study, history: History | None) -> Look | None:
+def moment_of(study: Study, history: History | None) -> Moment | None:
     """What the stopping rule last read, from the history if it is given; None before a result."""
-    from shortlist.study.insight.history import last_look
+    from shortlist.study.insight.history import last_moment
 
     if study.evaluations == 0:
         return None
-    return last_look(study) if history is None else history.last
+    return last_moment(study) if history is None else history.last
 
 
 def nothing_yet(study: Study) -> str:

@@ -15,7 +15,7 @@ from shortlist.plot.arms import (
     colour,
     headline,
     labels_of,
-    look_of,
+    moment_of,
     names_of,
     pair_words,
 )
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from shortlist.problem import Problem
-    from shortlist.study.insight.history import History, Look
+    from shortlist.study.insight.history import History, Moment
     from shortlist.study.study import Study
 
 NAMED = 25  # arms: of more, only the shortlist and the boundary pair have their names drawn
@@ -78,10 +78,10 @@ def plane(
     if not shares.any():
         return say(panel, "No plane to draw: all arms have the same features.")
     table = study.model.table()
-    look = look_of(study, history)
+    moment = moment_of(study, history)
     words = _arms(panel, places, table["mean"].to_numpy())
-    if look is not None:
-        words += _boundary(panel, places, look)
+    if moment is not None:
+        words += _boundary(panel, places, moment)
     if study.procedure.relation.guide:
         words += "The features helped to guess, and had no part in the verification. "
     elif not study.procedure.relation.uses_features:
@@ -91,7 +91,7 @@ def plane(
     first = f"first principal component of the features ({_percent(shares[0])} of their variance)"
     title = headline(study, study.evaluations)
     figure = write_around(ax, [panel], title, [(first, words)], caption=caption)
-    _names(panel, places, study.problem, look)
+    _names(panel, places, study.problem, moment)
     return figure
 
 
@@ -112,16 +112,16 @@ def _arms(ax: Any, places: np.ndarray, means: np.ndarray) -> str:
     return words
 
 
-def _boundary(ax: Any, places: np.ndarray, look: Look) -> str:
+def _boundary(ax: Any, places: np.ndarray, moment: Moment) -> str:
     """Mark the shortlist and the boundary pair; returns what the caption says of them."""
     size = 90 if len(places) > NAMED else 150
-    inside = look.table["in_shortlist"].to_numpy()
+    inside = moment.table["in_shortlist"].to_numpy()
     style = {"facecolor": "none", "linewidth": 1.6, "zorder": 4}
     pixels = len(places) > PIXELS_FROM
     ax.scatter(*places[inside].T, s=size, edgecolor=INSIDE, rasterized=pixels, **style)
-    ax.scatter(*places[[look.c]].T, s=size, edgecolor=CHALLENGER, marker="s", **style)
-    ax.plot(*places[[look.b, look.c]].T, "--", color=CHALLENGER, linewidth=1.3, zorder=2)
-    return f"Rings: the shortlist. Dashes: from b to c (square). {pair_words(look)}"
+    ax.scatter(*places[[moment.c]].T, s=size, edgecolor=CHALLENGER, marker="s", **style)
+    ax.plot(*places[[moment.b, moment.c]].T, "--", color=CHALLENGER, linewidth=1.3, zorder=2)
+    return f"Rings: the shortlist. Dashes: from b to c (square). {pair_words(moment)}"
 
 
 def _axes(ax: Any, shares: np.ndarray) -> None:
@@ -137,24 +137,24 @@ def _axes(ax: Any, shares: np.ndarray) -> None:
     ax.set_ylabel(f"second ({_percent(shares[1])})", fontsize=9)
 
 
-def _names(ax: Any, places: np.ndarray, problem: Problem, look: Look | None) -> None:
+def _names(ax: Any, places: np.ndarray, problem: Problem, moment: Moment | None) -> None:
     """Name the boundary pair, the shortlist, and the others if they are few."""
     chosen: list[int] = []
     others = np.empty((0, 2))
-    if look is not None:
-        inside = np.flatnonzero(look.table["in_shortlist"])
-        chosen = [look.b, look.c, *inside.tolist()]
-        others = np.vstack([places[inside], np.linspace(places[look.b], places[look.c], 40)])
+    if moment is not None:
+        inside = np.flatnonzero(moment.table["in_shortlist"])
+        chosen = [moment.b, moment.c, *inside.tolist()]
+        others = np.vstack([places[inside], np.linspace(places[moment.b], places[moment.c], 40)])
     if problem.arms <= NAMED:
         chosen += range(problem.arms)
     chosen = list(dict.fromkeys(chosen))[:NAMED]
     place_names(
         ax,
         places[chosen],
-        names_of(problem, chosen, ax) if look is None else labels_of(look, chosen, ax),
-        [OUTSIDE if look is None else colour(look, arm) for arm in chosen],
+        names_of(problem, chosen, ax) if moment is None else labels_of(moment, chosen, ax),
+        [OUTSIDE if moment is None else colour(moment, arm) for arm in chosen],
         others=others,
-        needed=0 if look is None else 2,
+        needed=0 if moment is None else 2,
     )
 
 

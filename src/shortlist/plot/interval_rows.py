@@ -14,7 +14,7 @@ from shortlist.plot.arms import (
     headline,
     labels_of,
     left_out,
-    look_of,
+    moment_of,
     most_contested,
     names_of,
     nothing_yet,
@@ -33,7 +33,7 @@ from shortlist.plot.figure import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.insight.history import History, Look
+    from shortlist.study.insight.history import History, Moment
     from shortlist.study.study import Study
 
 INTERVAL_ROW = 0.26  # inches
@@ -74,33 +74,33 @@ def intervals(
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['★ 2 (b)', '1 (c)', '0']
     """
-    look = look_of(study, history)
-    if look is None:
+    moment = moment_of(study, history)
+    if moment is None:
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
-    arms = most_contested(look)
+    arms = most_contested(moment)
     alone = study.procedure.engine.setup.alone
     own_axis = f"mean, with its interval {study.procedure.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
-    shown = labels_of(look, arms, panels[0]), [colour(look, arm) for arm in arms]
-    words = _stop(study, look, panels[-1]) + pair_words(look) + left_out(len(arms), look)
-    late = study.evaluations - look.evaluation
+    shown = labels_of(moment, arms, panels[0]), [colour(moment, arm) for arm in arms]
+    words = _stop(study, moment, panels[-1]) + pair_words(moment) + left_out(len(arms), moment)
+    late = study.evaluations - moment.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
-        cut = _draw(panels[0], look, arms, OWN, *shown)
-        _shade(panels[0], study, look)
+        cut = _draw(panels[0], moment, arms, OWN, *shown)
+        _shade(panels[0], study, moment)
         captions = [(own_axis, words + cut)]
     else:
-        cut = _draw(panels[-1], look, arms, GAPS, *shown)
+        cut = _draw(panels[-1], moment, arms, GAPS, *shown)
         panels[-1].axvline(study.problem.epsilon, color="black", linewidth=1.2, zorder=1.9)
-        panels[-1].axvline(look.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
-        captions = [(GAPS_AXIS, words + _dots_alone(look, arms) + cut)]
+        panels[-1].axvline(moment.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
+        captions = [(GAPS_AXIS, words + _dots_alone(moment, arms) + cut)]
     if not alone and len(panels) == 2:
-        cut = _draw(panels[0], look, arms, OWN, *shown)
+        cut = _draw(panels[0], moment, arms, OWN, *shown)
         panels[1].set_yticklabels([])
         own = f"Left: These intervals do not stop the study. {study.coverage} {cut}"
         captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
     return write_around(
-        ax, panels, headline(study, look.evaluation), captions, side="right", caption=caption
+        ax, panels, headline(study, moment.evaluation), captions, side="right", caption=caption
     )
 
 
@@ -132,20 +132,20 @@ def answer(
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
     ['★ 2', '1', '0']
     """
-    look = look_of(study, history)
-    if look is None:
+    moment = moment_of(study, history)
+    if moment is None:
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
-    arms = most_contested(look)
+    arms = most_contested(moment)
     [panel] = _panels(ax, 1, len(arms))
-    inside = look.table["in_shortlist"].to_numpy()[arms]
-    names = names_of(look.problem, arms, panel)
+    inside = moment.table["in_shortlist"].to_numpy()[arms]
+    names = names_of(moment.problem, arms, panel)
     labels = [f"★ {name}" if star else name for name, star in zip(names, inside, strict=True)]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
-    cut = _draw(panel, look, arms, OWN, labels, colours)
+    cut = _draw(panel, moment, arms, OWN, labels, colours)
     title = f"The {study.problem.m} best of {study.problem.eligible}"
     title += f"{'' if study.done else ' so far'}, after {study.shortlist.evaluations:,} evaluations"
     words = f"Blue and ★: the shortlist. {study.coverage} "
-    words += f"{left_out(len(arms), look)}{cut}"
+    words += f"{left_out(len(arms), moment)}{cut}"
     captions = [("mean, with its interval", words)]
     return write_around(ax, [panel], title, captions, side="right", caption=caption)
 
@@ -158,7 +158,7 @@ def _panels(ax: Any, panels: int, rows: int) -> list[Any]:
 
 def _draw(
     ax: Any,
-    look: Look,
+    moment: Moment,
     arms: list[int],
     columns: tuple[str, str, str],
     labels: list[str],
@@ -166,13 +166,13 @@ def _draw(
 ) -> str:
     """Draw the arms; returns what the caption says of those that do not fit."""
     places = np.arange(len(arms), 0, -1)
-    middle, low, high = (look.table[column].to_numpy() for column in columns)
+    middle, low, high = (moment.table[column].to_numpy() for column in columns)
     for arm, place, shade in zip(arms, places.tolist(), colours, strict=True):
         bar = {"color": shade, "linewidth": 2.5, "solid_capstyle": "butt"}  # no longer than it is
         ax.plot([low[arm], high[arm]], [place, place], zorder=2, **bar)
         ax.plot([middle[arm]], [place], "o", color=shade, markeredgecolor="white", zorder=3)
     label_rows(ax, labels, places, colours)
-    pair = [arms.index(arm) for arm in {look.b, look.c, look.boundary}.intersection(arms)]
+    pair = [arms.index(arm) for arm in {moment.b, moment.c, moment.boundary}.intersection(arms)]
     frame = frame_of(low[arms], high[arms], pair)
     return "" if frame is None else _cut(ax, frame, low[arms], high[arms], places, colours)
 
@@ -198,36 +198,36 @@ def _cut(
     return "An arrow: the interval goes on beyond the frame, or lies there. "
 
 
-def _dots_alone(look: Look, arms: list[int]) -> str:
+def _dots_alone(moment: Moment, arms: list[int]) -> str:
     """Why some differences have no interval, as a sentence; empty if all have one."""
-    widths = look.table["gap_upper"].to_numpy()[arms] - look.table["gap_lower"].to_numpy()[arms]
+    widths = moment.table["gap_upper"].to_numpy()[arms] - moment.table["gap_lower"].to_numpy()[arms]
     if np.isfinite(widths).all():
         return ""
     return "A dot without a line: the results so far do not bound this difference. "
 
 
-def _shade(ax: Any, study: Study, look: Look) -> None:
+def _shade(ax: Any, study: Study, moment: Moment) -> None:
     """Shade the band from L_j (where the smallest are sought, U_j) as wide as the statistic."""
     if not study.procedure.engine.setup.lagged:
-        column, width = ("lower", look.statistic)
+        column, width = ("lower", moment.statistic)
         if study.problem.minimizes:
-            column, width = "upper", -look.statistic
-        end = look.table[column].iloc[look.boundary]
+            column, width = "upper", -moment.statistic
+        end = moment.table[column].iloc[moment.boundary]
         ax.axvspan(*sorted([end, end + width]), color="#FBE3D6", zorder=1)
         ax.axvline(end, color=INSIDE, linestyle=":", zorder=1.9)
         ax.axvline(end + width, color=CHALLENGER, linestyle=":", zorder=1.9)
 
 
-def _stop(study: Study, look: Look, ax: Any) -> str:
+def _stop(study: Study, moment: Moment, ax: Any) -> str:
     """What stops the study, as sentences."""
     setup, m = study.procedure.engine.setup, study.problem.m
     alone = setup.alone
     verb = "stopped" if study.model.stopped else "stops"
     band = "the width of the band" if alone else "dashes"
-    figure = f"({band}: {number(look.statistic)})"
+    figure = f"({band}: {number(moment.statistic)})"
     until = f"is at most ε = {study.problem.epsilon:g}{'' if alone else ' (line)'}. "
     if setup.stop == "ugape":
-        [name] = names_of(look.problem, [look.boundary], ax)
+        [name] = names_of(moment.problem, [moment.boundary], ax)
         turned = study.problem.minimizes
         rows = f"Every row is {f'{name} minus the arm' if turned else f'the arm minus {name}'}. "
         upper = f"the m-th largest upper end (m = {m})"
@@ -246,11 +246,11 @@ def _stop(study: Study, look: Look, ax: Any) -> str:
         return (
             f"{rows}Each interval would contain the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it does so "
-            f"less often. Dashes: the upper end of c, {number(look.statistic)}. The study {verb} "
+            f"less often. Dashes: the upper end of c, {number(moment.statistic)}. The study {verb} "
             f"after {setup.aim.budget:,} evaluations, regardless of these bounds. "
         )
     if setup.lagged:
-        last = f"({'' if alone else 'dashes: '}{number(look.statistic)})"
+        last = f"({'' if alone else 'dashes: '}{number(moment.statistic)})"
         return f"{rows}The study {verb} when B_cb of the pair before the last result {last} {until}"
     if setup.stop == "lucb":
         upper = "the upper end of c"

@@ -32,7 +32,7 @@ from shortlist.plot.figure import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from shortlist.study.insight.history import History, Look
+    from shortlist.study.insight.history import History, Moment
     from shortlist.study.study import Study
 
 CANDIDATES = (COLOURS[0], COLOURS[2], COLOURS[3], COLOURS[5])
@@ -70,15 +70,15 @@ def shrinking(
     ['★ 2 (b)', '1 (c)']
     """
     past = study.history() if history is None else history
-    look = past.last if study.evaluations else None
+    moment = past.last if study.evaluations else None
     alone, signs = study.procedure.engine.setup.alone, study.procedure.interval.formula
-    heights = [3.0] if alone or look is None else [3.0, 1.3]
+    heights = [3.0] if alone or moment is None else [3.0, 1.3]
     size = (WIDTH, 1.2 + sum(heights) + 0.4 * len(heights))
     panels = panels_for(ax, size, heights)[1][: len(heights)]  # of those given, the first
-    if look is None:
+    if moment is None:
         return say(panels[0], nothing_yet(study))
-    near = _arms_with_bands(look)
-    arms = list(dict.fromkeys([*most_contested(look), *near]))
+    near = _arms_with_bands(moment)
+    arms = list(dict.fromkeys([*most_contested(moment), *near]))
     whose = "the shortlist (★)"
     if study.problem.m > len(near) - 1:
         whose = f"the {len(near) - 1} of the shortlist (★) nearest to the boundary"
@@ -88,8 +88,8 @@ def shrinking(
     )
     if not study.aim.certifies:
         words = words.partition("The stopping rule")[0]
-    words += _bands(panels[0], past, look, arms, near)
-    words += pair_words(look) + left_out(len(arms), look) + mark_stop(panels, study)
+    words += _bands(panels[0], past, moment, arms, near)
+    words += pair_words(moment) + left_out(len(arms), moment) + mark_stop(panels, study)
     captions = [("evaluations", words)]
     if len(panels) == 2:
         difference = _difference(panels[1], study, past)
@@ -111,30 +111,30 @@ def mark_stop(panels: Sequence[Any], study: Study) -> str:
     return f"{words}. " if late == after else f"{words}, {after - late:,} of them test linearity. "
 
 
-def _arms_with_bands(look: Look) -> list[int]:
+def _arms_with_bands(moment: Moment) -> list[int]:
     """The boundary pair and the candidates of worst mean, up to ``BANDS`` arms."""
     from shortlist.study.answer import best_first
 
-    candidates = best_first(look.table[look.table["in_shortlist"]][::-1], look.problem)
-    ranked = [look.b, look.c, look.boundary, *candidates.index.tolist()[::-1]]
+    candidates = best_first(moment.table[moment.table["in_shortlist"]][::-1], moment.problem)
+    ranked = [moment.b, moment.c, moment.boundary, *candidates.index.tolist()[::-1]]
     return list(dict.fromkeys(ranked))[:BANDS]
 
 
-def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int]) -> str:
+def _bands(ax: Any, past: History, moment: Moment, arms: list[int], near: list[int]) -> str:
     """Draw the arms over time; returns what the caption says of those that do not fit."""
     times = past.checkpoints["evaluation"].unique()
     mean, low, high = (
         past.checkpoints[column].to_numpy().reshape(len(times), -1)
         for column in ("mean", "lower", "upper")
     )
-    inside = look.table["in_shortlist"].to_numpy()
+    inside = moment.table["in_shortlist"].to_numpy()
     place = dict(zip(past.arms.tolist(), range(len(past.arms)), strict=True))
     hues = iter(CANDIDATES)
     lines = {}
     for arm in arms:
         k = place[arm]
         if arm in near:
-            shade = CHALLENGER if arm == look.c else next(hues)
+            shade = CHALLENGER if arm == moment.c else next(hues)
             lines[arm] = _band(ax, times, low[:, k], mean[:, k], high[:, k], shade)
         else:
             shade = "#B9D5E8" if inside[arm] else "0.82"
@@ -156,7 +156,7 @@ def _bands(ax: Any, past: History, look: Look, arms: list[int], near: list[int])
     handles = [lines[arm] for arm in order]
     legend = ax.legend(handles, ["" for _ in order], fontsize=8, frameon=False, **beside)
     # Written later: the legend would leave out a name that begins with an underscore.
-    for text, name in zip(legend.get_texts(), labels_of(look, order, ax), strict=True):
+    for text, name in zip(legend.get_texts(), labels_of(moment, order, ax), strict=True):
         text.set(text=name, parse_math=False)
     return "What lies far from all others is cut off. " if far else ""
 

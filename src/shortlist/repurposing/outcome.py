@@ -109,8 +109,7 @@ class Outcome:
             f"(simulated: every drug on all {patients} patients, {walks} walks each, not seen by "
             "the study; baseline: L1000 CDS²)",
             "",
-            answer.effort,
-            answer.guarantee.text,
+            answer.guarantee.short,
             *self.notes,
         ]
         if len(self.measures):

@@ -73,8 +73,8 @@ def optimized(pair: Pair, arms: Arms, key: np.uint64) -> int:
     return best
 
 
-@rule("selection", needs=(), traits=("both",), number=3)
-def both(pair: Pair, arms: Arms, key: np.uint64) -> int:
+@rule("selection", needs=(), traits=("pulls_both",), number=3)
+def both_arms(pair: Pair, arms: Arms, key: np.uint64) -> int:
     """b_t, and then c_t in the same round (the original LUCB)."""
     return pair.b
 
@@ -103,7 +103,7 @@ def select(number: int, own: Callable[..., int], pair: Pair, arms: Arms, key: np
     if number == 2:
         return optimized(pair, arms, key)
     if number == 3:
-        return both(pair, arms, key)
+        return both_arms(pair, arms, key)
     if number == 4:
         return tracking(pair, arms, key)
     return own(pair, arms, key)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from shortlist.storage.base import Change, Checkpoint, Event, Known, Row, Settings
 
 
-class _Kept:
+class _StoredStudy:
     """What is kept of a study.
 
     A change is kept by one assignment, to ``last``, after which nothing is called that could be
@@ -42,27 +42,27 @@ class _Kept:
 
 
 class _Transaction:
-    def __init__(self, kept: _Kept) -> None:
-        self._kept = kept
+    def __init__(self, study: _StoredStudy) -> None:
+        self._study = study
         self._change: Change | None = None
 
     def __enter__(self) -> _Transaction:
-        self._kept.enter_last()
-        self.checkpoint, self.now = self._kept.checkpoint, time.time()
+        self._study.enter_last()
+        self.checkpoint, self.now = self._study.checkpoint, time.time()
         return self
 
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         if error is None:
-            self._kept.last = self._change
+            self._study.last = self._change
 
     def news(self, known: Known) -> tuple[Sequence[Row], Sequence[Event]]:
-        rows, events = self._kept.rows, self._kept.events
+        rows, events = self._study.rows, self._study.events
         altered = [rows[number] for number in known.pending]
         since = [event for event in events if event.change > known.changes]
         return [*altered, *rows[known.trials :]], since
 
     def leases(self) -> Mapping[str, float]:
-        return dict(self._kept.runs)
+        return dict(self._study.runs)
 
     def commit(self, change: Change) -> None:
         self._change = change
@@ -75,15 +75,15 @@ class MemoryStorage:
     address: str | None = None
 
     def __init__(self, checkpoint: Checkpoint | None = None) -> None:
-        self._studies: dict[str, _Kept] = {}
+        self._studies: dict[str, _StoredStudy] = {}
         if checkpoint is not None:  # a study that nobody will look for by its name
-            self._study = _Kept(None, checkpoint)
+            self._study = _StoredStudy(None, checkpoint)
 
     def names(self) -> list[str]:
         return list(self._studies)
 
     def begin(self, name: str, settings: Settings, checkpoint: Checkpoint) -> Settings:
-        self._study = self._studies.setdefault(name, _Kept(settings, checkpoint))
+        self._study = self._studies.setdefault(name, _StoredStudy(settings, checkpoint))
         return self._study.settings or settings
 
     def open(self, name: str) -> Settings | None:
@@ -102,12 +102,12 @@ class MemoryStorage:
             self._study.runs.pop(run, None)
 
     def sources(self) -> list[tuple[str, str]]:
-        for kept in self._studies.values():
-            kept.enter_last()
+        for study in self._studies.values():
+            study.enter_last()
         return [
             (name, event.reason or "")
-            for name, kept in self._studies.items()
-            for event in kept.events
+            for name, study in self._studies.items()
+            for event in study.events
             if event.kind == "carried"
         ]
 

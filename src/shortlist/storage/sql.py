@@ -32,7 +32,8 @@ from shortlist.storage.forking import LONGEST_WAIT, STORAGES
 from shortlist.storage.schema import APART, EVENTS, RUNS, STUDIES, TABLES, TRIALS
 
 PATIENCE = 60.0  # seconds that a writer waits for another
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.003  # seconds between two tries to become the writer
+# Seconds between two tries to become the writer. Every try costs CPU time that the writer may lack.
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.0004, 0.006
 
 Statement = sql.sql.expression.ClauseElement
 Values = Mapping[str, Any]

@@ -9,6 +9,7 @@ import struct
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import cache, cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, Literal, NamedTuple, get_args
@@ -180,7 +181,8 @@ class Ledger:
         blocks: Blocks = NO_BLOCKS,
         rows: Callable[[int], FeatureRow | None] = lambda arm: None,
     ) -> None:
-        self.names, self._seed, self._rows, self.blocks = names, seed, rows, blocks
+        self.names, self._seed, self.blocks = names, seed, blocks
+        self._rows = cache(rows)  # of a million trials most are of few arms
         self._given = len(names)  # arms, without those that were added
         # Of trials that are open or told, the last of each cell, where a cell has one result.
         self.cells: dict[Cell, Trial] = {}
@@ -201,18 +203,21 @@ class Ledger:
         self.is_rewritten = False  # a result that the model has taken in is another one now
         self._seeds: tuple[int, list[int]] = 0, []  # of the trials from a number on
         self._first_carrying: Event | None = None
-        self._hash = hashlib.blake2b(settings, digest_size=16)
+        self._hash = first_fingerprint(settings)
         self._moves: list[tuple[int, int]] = []  # of the length of ``seconds``, since settled
         # Events that the model must process, since settled, after their changes.
         self._stepping: list[tuple[int, Trial | Marker]] = []
         self.retired: dict[int, Retirement] = {}  # by arm
         self.added: list[Added] = []
         self.additions: list[Addition] = []  # those of them that come after results
-        self._one_step = Steps.empty(1)
         self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
         self._order_held: list[int] = []
         self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
         self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
+
+    @cached_property
+    def _one_step(self) -> Steps:
+        return Steps.empty(1)
 
     @property
     def pending(self) -> list[Trial]:
@@ -501,7 +506,8 @@ class Ledger:
     def _enter(self, trial: Trial) -> None:
         self.trials.append(trial)
         self.unsettled[trial.number] = trial
-        self.next_block = max(self.next_block, trial.block_index + 1)
+        if trial.block_index >= self.next_block:
+            self.next_block = trial.block_index + 1
         if self.blocks.once:
             self._note_cell(trial)
         self._note_request(trial)
@@ -594,10 +600,11 @@ class Ledger:
         pack, made = ONE_CHANGE.pack, []
         for t in touched:
             if t.opened > before:
-                made.append((t.opened, pack(t.opened, _asked(t), t.number, *t.cell, _besides(t))))
+                cell = t.arm, t.block_index
+                made.append((t.opened, pack(t.opened, _asked(t), t.number, *cell, _besides(t))))
             if t.closed is not None and t.closed > before:
                 kind = CLOSED_AS.get(t.state, -1)
-                record = pack(t.closed, kind, t.number, *t.cell, t.value or 0.0)
+                record = pack(t.closed, kind, t.number, t.arm, t.block_index, t.value or 0.0)
                 made.append((t.closed, record))
         for event in events:
             known = 0 <= event.trial < len(self.trials)
@@ -682,9 +689,11 @@ class Ledger:
 
     def _feature_row(self, arm: int) -> FeatureRow | None:
         """The features of an arm, also of one that was added."""
-        first = self._rows(0)
-        if arm < self._given or first is None:
+        if arm < self._given:
             return self._rows(arm)
+        first = self._rows(0)
+        if first is None:
+            return None
         added = [row for each in self.added for row in each.rows or ()]
         return FeatureRow(np.array(added[arm - self._given]), first.columns)
 
@@ -734,6 +743,11 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
+
+
+def first_fingerprint(settings: bytes) -> Any:
+    """The digest of a study's settings, to which every change is added."""
+    return hashlib.blake2b(settings, digest_size=16)
 
 
 def _digest(words: str) -> float:

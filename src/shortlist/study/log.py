@@ -30,7 +30,16 @@ from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transacti
 from shortlist.storage.forking import LONGEST_WAIT, STUDIES
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
-from shortlist.study.ledger import WITH_KEY, Added, Kind, Ledger, Retirement, Source, key_of_trial
+from shortlist.study.ledger import (
+    WITH_KEY,
+    Added,
+    Kind,
+    Ledger,
+    Retirement,
+    Source,
+    first_fingerprint,
+    key_of_trial,
+)
 from shortlist.study.model import Addition, Ahead, Model, machine
 from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
@@ -821,7 +830,8 @@ def arms_added(storage: Storage) -> list[Addition]:
 
 def begun(definition: Definition) -> Checkpoint:
     """The checkpoint of a study that was begun just now."""
-    return Checkpoint(0, empty_ledger(definition).fingerprint, "", "", "running")
+    fingerprint = first_fingerprint(definition.digest).hexdigest()
+    return Checkpoint(0, fingerprint, "", "", "running")
 
 
 def empty_ledger(definition: Definition) -> Ledger:

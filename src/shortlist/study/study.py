@@ -38,7 +38,7 @@ from shortlist.features import features_and_names
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, whole_number
+from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
 from shortlist.storage.base import Storage
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
@@ -234,7 +234,8 @@ class Study(View):
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         procedure = find_algorithm(chosen).bind(problem, wide)
-        if doubt := procedure.engine.setup.aim.doubtful_delta(problem.delta):
+        # The setup first: a strategy refuses there what it cannot plan for.
+        if procedure.engine.setup.aim.certifies and (doubt := suspicious_delta(problem.delta)):
             raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
@@ -247,12 +248,12 @@ class Study(View):
             intercept=bool(intercept),
         )
         self.name, self.created_at = "study" if name is None else name, time.time()
-        kept: Storage = MemoryStorage(begun(definition))
+        back_end: Storage = MemoryStorage(begun(definition))
         if storage is not None:
             from shortlist.storage.opening import checked_name, open_storage
 
-            self.name, kept = checked_name(name), open_storage(storage, create=True)
-            settings = kept.begin(
+            self.name, back_end = checked_name(name), open_storage(storage, create=True)
+            settings = back_end.begin(
                 self.name, definition.settings(self.created_at), begun(definition)
             )
             stored, self.created_at = Definition.read(settings, self.name), settings.created_at
@@ -260,7 +261,7 @@ class Study(View):
             wanted = definition.choices["algorithm"], definition.choices["threshold"]
             definition.leave_open(stored, seed=seed is None, algorithm=auto)
             if len(definition.names) > len(stored.names):  # some may have been added since
-                definition = definition.as_begun(stored, arms_added(kept))
+                definition = definition.as_begun(stored, arms_added(back_end))
                 problem = problem.of_arms(np.arange(len(definition.names))).locked()
             definition.check_same(stored, self.name)
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
@@ -269,8 +270,8 @@ class Study(View):
                 procedure = find_algorithm(chosen).bind(problem, wide)
             elif procedure.problem is not problem:
                 procedure = find_algorithm(chosen).bind(problem, wide)
-        self._begin(procedure, definition, kept)
-        if self.procedure.relation.uses_features:
+        self._begin(procedure, definition, back_end)
+        if procedure.relation.uses_features:
             warn_of_features(problem)
 
     @classmethod
@@ -302,22 +303,22 @@ class Study(View):
             algorithm = Guided(model)
         from shortlist.storage.opening import open_storage, open_study
 
-        kept = open_storage(storage, create=False)
+        back_end = open_storage(storage, create=False)
         study = cls.__new__(cls)
         try:
-            study.name, settings = open_study(kept, name)
+            study.name, settings = open_study(back_end, name)
             definition, study.created_at = (
                 Definition.read(settings, study.name),
                 settings.created_at,
             )
             chosen, threshold = definition.recalled(algorithm, study.name)
             problem = definition.problem().locked()
-            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, kept)
+            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, back_end)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise DamagedStorage(
-                f"{kept.where} cannot be read: {error!r}. Restore it from a copy."
+                f"{back_end.where} cannot be read: {error!r}. Restore it from a copy."
             ) from error
         return study
 

@@ -156,7 +156,7 @@ KINDS = ("generic", "clustered", "nearly duplicate", "duplicate", "heavy-tailed"
 
 
 SIZES = [30] * 8 + [80] * 7 + [120] * 8 + [250] * 6 + [600] * 6 + [1100] * 3 + [2000] * 2
-SELECTIONS = ["greedy", "largest_variance", "both", "optimized"]
+SELECTIONS = ["greedy", "largest_variance", "both_arms", "optimized"]
 
 
 def cases() -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
 from shortlist import plot
 from shortlist.arrays import NO_ARM
 from shortlist.study.insight import history as histories
-from shortlist.study.insight.history import history, last_look, statistics
+from shortlist.study.insight.history import history, last_moment, statistics
 from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
 
 ALGORITHMS = [
@@ -26,7 +26,7 @@ ALGORITHMS = [
     "LinGIFA (individual)",
     "LinGIFA (tau LUCB)",
     "LUCB",
-    "LUCB both",
+    "LUCB both arms",
     "UGapE",
     "LinGame",
     "m-LinGapE greedy (as published)",
@@ -69,19 +69,21 @@ def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
     reasons = {t.number: s.why(t) for t in s.trials}
     for k, row in past.frame.iterrows():
         following = reasons.get(k + 1)
-        if following is not None and pd.notna(row["statistic"]) and algorithm != "LUCB both":
+        if following is not None and pd.notna(row["statistic"]) and algorithm != "LUCB both arms":
             assert (row["b"], row["c"]) == (following.b, following.c)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
-@pytest.mark.parametrize("algorithm", [ONCE, "LUCB both", "LinGIFA", ALGORITHMS[-1]], ids=name_of)
+@pytest.mark.parametrize(
+    "algorithm", [ONCE, "LUCB both arms", "LinGIFA", ALGORITHMS[-1]], ids=name_of
+)
 @pytest.mark.parametrize("seed", range(4))
 def test_failures_batches_late_and_unasked_results_and_reopenings(
     algorithm: object, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    sigma = 0.1 if algorithm == "LUCB both" else 0.3
+    sigma = 0.1 if algorithm == "LUCB both arms" else 0.3
     s, value = study(algorithm, epsilon=0.4, sigma=sigma), measured(seed, sigma)
     stops = 0
     for _ in range(400):
@@ -142,7 +144,7 @@ def test_results_after_the_stop_are_not_in_the_last_look() -> None:
     assert history(s).frame["statistic"].iloc[-1] == s.statistic
     trial = s.ask()
     s.tell(trial, value(trial))
-    again = last_look(s)
+    again = last_moment(s)
     assert again is not None
     assert again.evaluation == s.evaluations
     assert again.statistic == s.statistic == history(s).frame["statistic"].iloc[-1]
@@ -234,12 +236,12 @@ def check_checkpoints_of_some_arms(s: shortlist.Study, monkeypatch: pytest.Monke
 @pytest.mark.parametrize("algorithm", [ONCE, "LUCB", "LinGIFA"], ids=name_of)
 def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> None:
     s = tell_some(study(algorithm), 200)
-    look = last_look(s)
-    assert look is not None
-    c = NO_ARM if algorithm == "LinGIFA" else look.c
+    moment = last_moment(s)
+    assert moment is not None
+    c = NO_ARM if algorithm == "LinGIFA" else moment.c
     engine = s.procedure.engine
     scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
-    means, b, inside = s.posterior.means, look.boundary, np.flatnonzero(s.round.inside)
+    means, b, inside = s.posterior.means, moment.boundary, np.flatnonzero(s.round.inside)
 
     def column(j: int) -> np.ndarray:
         filled = np.empty(len(means))
@@ -256,7 +258,7 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
         columns[0][inside] = means[c] - means[inside]
         columns[1][inside] = -column(c)[inside]
         columns[2][inside] = [column(j)[c] for j in inside]
-    found = look.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
+    found = moment.table[["gap", "gap_lower", "gap_upper"]].to_numpy().T
     assert np.abs(np.nan_to_num(found - np.array(columns))).max() < 1e-13
     assert np.array_equal(np.isnan(found), np.isnan(columns))
 
@@ -288,34 +290,34 @@ def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
 @pytest.mark.parametrize("m", [1, 3])
 def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> None:
     s = tell_some(study(algorithm, m=m, sigma=2.0), 101 + m)
-    look = last_look(s)
-    if look is None or look.evaluation < s.evaluations:  # in the middle of a round of two
-        assert algorithm in ("LUCB both", "m-LinGapE", "LinGame")
+    moment = last_moment(s)
+    if moment is None or moment.evaluation < s.evaluations:  # in the middle of a round of two
+        assert algorithm in ("LUCB both arms", "m-LinGapE", "LinGame")
         return
-    B, means = gap_indices(s, look.C), s.posterior.means
-    inside = look.table["in_shortlist"].to_numpy()
+    B, means = gap_indices(s, moment.C), s.posterior.means
+    inside = moment.table["in_shortlist"].to_numpy()
     i = np.arange(len(X))
     if s.procedure.engine.rules["stopping"].name == "ugape":
-        first, second = i, np.full(len(X), look.boundary)
-        others = i != look.boundary
-        upper = look.table["gap_upper"].to_numpy()
-        assert np.sort(upper[others])[-m] == look.statistic
-        assert np.isnan(upper[look.boundary])
+        first, second = i, np.full(len(X), moment.boundary)
+        others = i != moment.boundary
+        upper = moment.table["gap_upper"].to_numpy()
+        assert np.sort(upper[others])[-m] == moment.statistic
+        assert np.isnan(upper[moment.boundary])
     else:
-        first, second = np.where(inside, look.c, i), np.where(inside, i, look.b)
+        first, second = np.where(inside, moment.c, i), np.where(inside, i, moment.b)
         others = np.ones(len(X), bool)
         if "published" not in name_of(algorithm):
-            assert look.table["gap_upper"][look.c] == look.statistic
-            assert look.table["gap_upper"][~inside].max() == look.statistic
+            assert moment.table["gap_upper"][moment.c] == moment.statistic
+            assert moment.table["gap_upper"][~inside].max() == moment.statistic
     for column, expected in (
         ("gap", means[first] - means[second]),
         ("gap_upper", B[first, second]),
         ("gap_lower", -B[second, first]),
     ):
-        found = look.table[column].to_numpy()[others]
+        found = moment.table[column].to_numpy()[others]
         np.testing.assert_allclose(found, expected[others], rtol=1e-8, atol=1e-9)
     pd.testing.assert_frame_equal(
-        look.table[list(s.model.table().columns)], s.model.table(), check_exact=True
+        moment.table[list(s.model.table().columns)], s.model.table(), check_exact=True
     )
 
 
@@ -327,15 +329,15 @@ def test_indices_that_are_not_symmetric(stopping: str) -> None:
 
     algorithm = shortlist.GIFA(indices=lopsided, stopping=stopping, initialization="each")
     s = tell_some(study(algorithm, sigma=2.0), 40)
-    look = last_look(s)
-    assert look is not None
+    moment = last_moment(s)
+    assert moment is not None
     means, variances = s.posterior.means, s.posterior.variances
-    scale = look.C * s.problem.sigma
+    scale = moment.C * s.problem.sigma
     B = means[:, None] - means + scale * (2 * variances[:, None] + variances)
-    inside, i = look.table["in_shortlist"].to_numpy(), np.arange(len(X))
-    first, second = np.where(inside, look.c, i), np.where(inside, i, look.b)
+    inside, i = moment.table["in_shortlist"].to_numpy(), np.arange(len(X))
+    first, second = np.where(inside, moment.c, i), np.where(inside, i, moment.b)
     if stopping == "ugape":
-        first, second = i, np.full(len(X), look.boundary)
+        first, second = i, np.full(len(X), moment.boundary)
     kept = first != second
-    np.testing.assert_allclose(look.table["gap_upper"][kept], B[first, second][kept])
-    np.testing.assert_allclose(look.table["gap_lower"][kept], -B[second, first][kept])
+    np.testing.assert_allclose(moment.table["gap_upper"][kept], B[first, second][kept])
+    np.testing.assert_allclose(moment.table["gap_lower"][kept], -B[second, first][kept])

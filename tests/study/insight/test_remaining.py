@@ -29,7 +29,7 @@ RANDOM = [
     ("m-LinGapE optimized", 10, 4, 3),
     ("LinGIFA (individual)", 6, 3, 2),
     ("LinGame", 8, 3, 2),
-    ("LUCB both", 6, 3, 1),
+    ("LUCB both arms", 6, 3, 1),
     ("m-LinGapE greedy (as published)", 12, 4, 2),
     ("LinGIFA greedy (as published)", 10, 5, 3),
 ]

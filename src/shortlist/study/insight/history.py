@@ -3,7 +3,7 @@
 The stopping statistic is stored with each trial, as the round saw it that asked for the trial. The
 intervals of the arms are not: for those the results up to some evaluations are taken in again.
 
-A ``Look`` is what the stopping rule read: means, intervals, and gap indices.
+A ``Moment`` is what the stopping rule read: means, intervals, and gap indices.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class History:
     differences : DataFrame
         One row per checkpoint: evaluation, and gap, gap_lower, gap_upper of the difference that the
         stopping rule reads.
-    last : Look or None
+    last : Moment or None
         What the stopping rule read when the study last looked; None before the first look.
     """
 
@@ -67,7 +67,7 @@ class History:
     checkpoints: pd.DataFrame
     arms: NDArray[np.int64]
     differences: pd.DataFrame
-    last: Look | None
+    last: Moment | None
 
 
 def history(study: View) -> History:
@@ -84,7 +84,7 @@ def history(study: View) -> History:
     >>> bool(past.frame["statistic"].iloc[-1] == study.statistic)
     True
     """
-    last, arms = last_look(study), np.arange(study.problem.arms)
+    last, arms = last_moment(study), np.arange(study.problem.arms)
     if len(arms) > ARMS:
         arms = arms[:ARMS] if last is None else _arms_near_boundary(last)
     tables, differences = [], []
@@ -176,18 +176,18 @@ def _frame(study: View) -> pd.DataFrame:
     )
 
 
-def last_look(study: View) -> Look | None:
+def last_moment(study: View) -> Moment | None:
     """What the stopping rule read when the study last looked; None before the first look.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> study = Study(np.eye(3), m=1, sigma=0.1, seed=1)
-    >>> last_look(study) is None
+    >>> last_moment(study) is None
     True
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
-    >>> look = last_look(study)
-    >>> look.b, look.c, bool(look.table["gap_upper"][look.c] == study.statistic)
+    >>> moment = last_moment(study)
+    >>> moment.b, moment.c, bool(moment.table["gap_upper"][moment.c] == study.statistic)
     (2, 1, True)
     """
     if study.statistic is None:
@@ -197,20 +197,20 @@ def last_look(study: View) -> Look | None:
         posterior = study.model.posterior.copy()
         decision, now = study.procedure.engine.last_decision(posterior, study.round, study.seed)
         if decision.statistic == study.statistic:
-            return look_at(study.procedure, posterior, now, decision)
+            return moment_at(study.procedure, posterior, now, decision)
     # Results came in since it looked, or it remembers the round before: take in what it had then.
     [model] = _replayed(study, [looked_at])
     assert model.decision is not None
-    return look_at(model.procedure, model.posterior, model.round, model.decision)
+    return moment_at(model.procedure, model.posterior, model.round, model.decision)
 
 
-def _arms_near_boundary(look: Look) -> NDArray[np.int64]:
+def _arms_near_boundary(moment: Moment) -> NDArray[np.int64]:
     """The arms around the boundary: of largest gap index on either side, and of worst mean."""
-    order, inside = look.by_gap, look.table["in_shortlist"].to_numpy()
+    order, inside = moment.by_gap, moment.table["in_shortlist"].to_numpy()
     candidates = np.flatnonzero(inside)
-    worst = best_first(look.table.iloc[candidates[::-1]], look.problem).index[::-1]
+    worst = best_first(moment.table.iloc[candidates[::-1]], moment.problem).index[::-1]
     chosen = [
-        *(look.b, look.c, look.boundary),
+        *(moment.b, moment.c, moment.boundary),
         *order[inside[order]][: ARMS // 2].tolist(),
         *order[~inside[order]][: ARMS // 2].tolist(),
         *worst[:LOWEST].tolist(),
@@ -277,7 +277,7 @@ def _looked_at(study: View, arms: NDArray[np.int64]) -> set[int]:
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class Moment:
     """What the stopping rule read at one moment.
 
     Attributes
@@ -329,14 +329,14 @@ class Difference(NamedTuple):
     gap_upper: float
 
 
-def look_at(procedure: Procedure, posterior: Posterior, now: Any, decision: Decision) -> Look:
+def moment_at(procedure: Procedure, posterior: Posterior, now: Any, decision: Decision) -> Moment:
     """Means and intervals as the posterior has them, with the pair of a decision."""
     C = procedure.engine.threshold(posterior, now)
     boundary, *gaps = procedure.engine.gaps(posterior, now, decision)
     table = arm_table(procedure, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
         table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
-    return Look(
+    return Moment(
         evaluation=posterior.observed,
         C=C,
         statistic=decision.statistic,

@@ -6,6 +6,7 @@ It is looked for whenever the results have grown by half, so that it costs littl
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -26,12 +27,12 @@ FAR, MANY, MANY_EACH = 5, 1000, 50
 ALIKE, SMALL = 0.05, 0.15
 
 
+@dataclass
 class Watch:
     """Which findings were said, and when to look for new ones."""
 
-    def __init__(self) -> None:
-        self._said: set[str] = set()
-        self.due = FIRST  # results at the next look; read after every one, so no call
+    due: int = FIRST  # results at the next look; read after every one, so no call
+    _said: set[str] = field(default_factory=set)
 
     def look_soon(self) -> None:
         """Look at the next opportunity, as when the study stops."""
