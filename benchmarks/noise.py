@@ -13,15 +13,24 @@ from typing import Any
 import numpy as np
 
 import shortlist
-from shortlist.noise.estimated import DEGREES, DEGREES_OF_EACH, MOST_EQUAL, SHARE, inflation
+from shortlist.noise.estimated import (
+    DEGREES,
+    DEGREES_MEASURED,
+    DEGREES_OF_EACH,
+    MOST_EQUAL,
+    SHARE,
+    inflation,
+)
+from shortlist.plans.bets.normal import Moments, least_distances, price
 from shortlist.plans.evidence import PairEvidence
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 
+PER_ARM = "estimate per arm"
 BRACKET = 6.0  # ln(1/δ) + ½ ln det(…) of the threshold, as it is at the stop of small instances
 
 
-def price(delta: float = 0.05) -> None:
+def price_of_sigma(delta: float = 0.05) -> None:
     """Evaluations go as σ² times the threshold's square: both prices of an estimate in one."""
     degrees = (10, 20, 30, 40, 60, 100, 200)
     print(f"What an estimate of σ costs, δ = {delta:g}: evaluations relative to a known σ")
@@ -89,7 +98,7 @@ def unequal_rows(sigma: np.ndarray) -> dict[str, dict[str, Any]]:
     """What may be told of normal noise that differs much from arm to arm."""
     return {
         **by_arm_rows(sigma),
-        "estimate per arm": {"sigma": "estimate per arm"},
+        PER_ARM: {"sigma": PER_ARM},
         "estimate (assumes one σ: not proven here)": {"sigma": "estimate"},
     }
 
@@ -176,6 +185,41 @@ def passed(
     return evidence.largest[0] >= -math.log((1.0 - SHARE) * delta), heuristic
 
 
+def moments(rng: np.random.Generator, sigma: float, pulls: np.ndarray) -> Moments:
+    """Averages and sums of squares of so many normal results of mean 0, one path after the other."""
+    squares = np.where(pulls > 1, rng.chisquare(np.maximum(pulls - 1, 1)), 0.0)
+    means = sigma * rng.standard_normal(len(pulls)) / np.sqrt(pulls)
+    return Moments(pulls.astype(np.float64), means, sigma**2 * squares)
+
+
+def passed_by_likelihoods(sigmas: tuple[float, float], delta: float) -> np.ndarray:
+    """On which paths b passes by likelihoods, whatever σ is, named after a few results of each.
+
+    Plans are short where b is near to passing, and pulls are shared out by what results show of σ.
+    """
+    rng, count = np.random.default_rng(0), DEGREES_MEASURED + 1
+    prior = [moments(rng, s, np.full(PATHS, count)) for s in sigmas]
+    since, largest = [Moments.none(PATHS)] * 2, np.full(PATHS, -np.inf)
+    now = largest
+    for look in range(LOOKS):
+        sizes = [
+            np.sqrt((a + b).squares / np.maximum((a + b).pulls - 1.0, 1.0))
+            for a, b in zip(prior, since, strict=True)
+        ]
+        length = 2 * count * 1.08**look * np.where(now > 0.0, 0.1, 1.0)
+        share = sizes[0] / (sizes[0] + sizes[1])
+        pulls = np.maximum(1, np.rint(length * [share, 1.0 - share])).astype(np.int64)
+        since = [e + moments(rng, s, n) for e, s, n in zip(since, sigmas, pulls, strict=True)]
+        paid = np.maximum(sum(price(a, b) for a, b in zip(prior, since, strict=True)), 0.0)
+        spread = [np.maximum(each.squares / each.pulls, 1e-300) for each in since]
+        now = np.empty(PATHS)
+        gaps = since[0].means - since[1].means
+        least_distances(gaps, since[0].pulls, since[1].pulls, *spread, now)
+        now = now - paid
+        largest = np.maximum(largest, now)
+    return np.asarray(largest >= -math.log(delta))
+
+
 def errors() -> None:
     """How often the test passes, where σ is placed worst; it should be at most δ."""
     deltas, replicates = (0.05, 0.3, 0.8), DEGREES_OF_EACH
@@ -201,6 +245,12 @@ def errors() -> None:
             mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
             cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
         print(f"{label:36}{degrees:4}{cells}{flagged:12.0%}", flush=True)
+    cells = ""
+    for delta in deltas:
+        wrong = max(int(passed_by_likelihoods(place, delta).sum()) for place in PLACES)
+        mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
+        cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
+    print(f"{'normal, by likelihoods':36}{DEGREES_MEASURED:4}{cells}{0.0:12.0%}")
     print("! above δ by the exact 95 % interval")
 
 
@@ -212,7 +262,7 @@ def main() -> None:
     if options.what == "errors":
         errors()
         return
-    price()
+    price_of_sigma()
     price_per_arm()
     by_arm = np.array([0.5, 0.1, 0.3, 0.05])
     classic = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6)
@@ -225,6 +275,8 @@ def main() -> None:
         instance, sigma = unequal(gap=gap)
         table(f"40 arms, means {gap:g} apart, σ by arm 0.05 to 3.5", instance, unequal_rows(sigma),
               "Guess-and-verify (own results)", options.runs)  # fmt: skip
+        table("The same with a bound on each σ", instance, {PER_ARM: {"sigma": PER_ARM}},
+              "Guess-and-verify", options.runs)  # fmt: skip
     try:
         epilepsy = shortlist.data.drug_instance()
     except (ImportError, shortlist.errors.DataUnavailable) as error:

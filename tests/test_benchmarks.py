@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import math
 import re
 import shlex
 import signal
@@ -18,8 +19,8 @@ from shortlist.numerics.jit import compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
-# CPU seconds of a command: 1 where nothing is said, and never cut short where it serves.
-SECONDS = {"endurance.py": 60, "million.py": 60, "scale.py": 2, "serve.py": 60}
+# CPU seconds of a command: half of one where nothing is said, and never cut short where it serves.
+SECONDS: dict[str, float] = {"endurance.py": 60, "million.py": 60, "scale.py": 2, "serve.py": 60}
 LOADING = 1  # what a process that it starts has in addition
 # What makes a command small: the last one given counts. Options go to all programs that have them.
 OPTIONS = ("--runs=2", "--count=1", "--problems=1", "--most=1000")
@@ -34,7 +35,7 @@ ARGUMENTS = {
 }
 STARTED = """
 import os, resource, runpy, signal, sys
-folder, own, started = sys.argv[1], *map(int, sys.argv[2:4])
+folder, own, started = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_CPU, (started, started + 60))
 signal.setitimer(signal.ITIMER_PROF, own)
@@ -121,8 +122,8 @@ def test_a_command_of_the_documentation_starts(command: tuple[str, ...], tmp_pat
     taken = (BENCHMARKS / program).read_text()
     words += [each for each in OPTIONS if f'"{each.partition("=")[0]}"' in taken]
     words += ARGUMENTS.get(program, [])
-    seconds = SECONDS.get(program, 1)
-    limits = str(seconds), str(seconds + LOADING)
+    seconds = SECONDS.get(program, 0.5)
+    limits = str(seconds), str(math.ceil(seconds + LOADING))
     start = [*forks.python(), "-c", STARTED, str(BENCHMARKS), *limits, program, *words]
     # A file, not a pipe: processes that it started may outlive it, and would hold a pipe open.
     with (tmp_path / "said").open("w") as said:

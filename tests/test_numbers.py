@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,14 @@ def pulls_of(
 @pytest.mark.parametrize("units", UNITS, ids=str)
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))
 def test_units_change_no_pull(algorithm: Any, units: tuple[float, ...]) -> None:
+    assert pulls_in_units(algorithm, units) == pulls_in_units(algorithm, (1.0, 1.0, 1.0))
+
+
+@cache
+def pulls_in_units(algorithm: Any, units: tuple[float, ...]) -> list[int]:
     x = features_of_size_one()
     means = x @ np.array([1.0, -0.7, 0.4])
-    settings = {"m": 2, "algorithm": algorithm}
-    wanted, _ = pulls_of(x, means, 2.0, 300, **settings)
-    got, _ = pulls_of(x * np.array(units), means, 2.0, 300, **settings)
-    assert got == wanted
+    return pulls_of(x * np.array(units), means, 2.0, 250, m=2, algorithm=algorithm)[0]
 
 
 def test_columns_of_very_different_size_give_no_wrong_arm() -> None:
@@ -187,7 +190,7 @@ def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: f
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.0, 0.02])
-@pytest.mark.parametrize("apart", [1e-7, 1e-9, 1e-12])
+@pytest.mark.parametrize("apart", [1e-7, 1e-12])
 @pytest.mark.parametrize(("algorithm", "threshold"), SETTINGS, ids=str)
 def test_nearly_equal_arms_are_not_told_apart_by_rounding(
     algorithm: Any, threshold: str | None, apart: float, epsilon: float
@@ -202,7 +205,7 @@ def test_nearly_equal_arms_are_not_told_apart_by_rounding(
 def test_no_study_of_nearly_equal_arms_raises(algorithm: Any, apart: float) -> None:
     x, theta = nearly_equal(apart)
     for epsilon in (0.0, 1e-9):
-        pulls_of(x, x @ theta, 1.0, 250, m=1, algorithm=algorithm, epsilon=epsilon)
+        pulls_of(x, x @ theta, 1.0, 150, m=1, algorithm=algorithm, epsilon=epsilon)
 
 
 @pytest.mark.slow

@@ -50,8 +50,8 @@ def errors_in(instance: Instance, budget: int, runs: int, seed: int = 0) -> int:
 
 @pytest.mark.slow
 def test_a_reference_point() -> None:
-    """The error is at most 0.01, rather than 0.03; ``benchmarks/budget.py`` has another one too."""
-    rather_below(0.01, partial(errors_in, SMALL_ANGLE, 1000))
+    """The error is at most 0.06, rather than 0.18: 0.04 in 150 runs. ``benchmarks/budget.py`` has others."""
+    rather_below(0.06, partial(errors_in, SMALL_ANGLE, 300))
 
 
 # Exactly the budget
@@ -538,7 +538,7 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
 @pytest.mark.slow
 @DOUBTED
 def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
-    any_arm, listed = missed(arms=8, runs=300)
+    any_arm, listed = missed(arms=8, runs=120)
     # More often than δ: what is pulled depends on the results. 0.061 and 0.14 in 600 runs.
     assert 0.03 < any_arm < 0.1
     assert listed > 0.08  # they came out best

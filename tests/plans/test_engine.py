@@ -104,7 +104,7 @@ class TestContract:
     @pytest.mark.slow
     def test_plans_are_what_is_asked_for(self, name: str) -> None:
         study = begin(name)
-        while not study.done and study.evaluations < 400:
+        while not study.done and study.evaluations < 150:
             plan, before = course(study).strategy.plan, study.posterior.pulls.copy()
             assert plan.dtype == np.int64
             assert (plan >= 0).all()
@@ -137,7 +137,7 @@ class TestContract:
     @pytest.mark.slow
     def test_batches_of_any_size_end_in_the_same_answer(self, name: str) -> None:
         answers = []
-        for batch in (1, 7, 64):
+        for batch in (1, 64):
             study = begin(name)
             study.run(results_for(name), batch=batch, progress=False)
             answers.append(study)

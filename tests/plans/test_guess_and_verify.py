@@ -131,7 +131,7 @@ def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
         features, theta=rng.standard_normal(5), m=5, sigma=1.0
     )
     results = shortlist.compare(
-        ["Phased", "Guess-and-verify"], instance, runs=20, seed=0, progress=False
+        ["Phased", "Guess-and-verify"], instance, runs=8, seed=0, progress=False
     )
     mean = results.frame.groupby("algorithm")["samples"].mean()
     assert mean["Guess-and-verify"] < 0.85 * mean["Phased"]

@@ -177,7 +177,7 @@ class Procedure:
     def estimated(self, replicates: Sequence[Sequence[float]]) -> Procedure:
         """The same with σ from replicates of the initial pulls."""
         problem, arms = self.problem, self.arms_left
-        noise = problem.noise.estimated(replicates, problem.delta)
+        noise = self.noise.estimated(replicates, problem.delta)
         return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
 
     def on(self, problem: Problem, arms: Integers) -> Procedure:

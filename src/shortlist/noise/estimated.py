@@ -4,6 +4,9 @@
 except with probability q, σ² is at most that sum of squares over the χ² quantile at q. For noise
 that is only known to be sub-Gaussian no such bound exists: a rare large value may not be among
 the replicates. The same holds arm by arm, with Σ_k (y_ak − ȳ_a)² and n_a − 1 degrees of freedom.
+
+An algorithm that tests by likelihoods needs no bound on the σ of an arm: a few replicates are enough
+for it to begin with (``Measured``).
 """
 
 from __future__ import annotations
@@ -19,16 +22,18 @@ from numpy.typing import NDArray
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput
 from shortlist.noise.given import ByArm
-from shortlist.noise.noise import Noise
+from shortlist.noise.noise import Choice, Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 
 # A fifth of δ, and at least 60 degrees of freedom: docs/measurements.md says why.
 SHARE = 0.2
 DEGREES = 60
 DEGREES_OF_EACH = 30  # where each arm has a σ of its own
+DEGREES_MEASURED = 4  # the same where no σ is bounded: docs/measurements.md says why
 SMALLEST = (
     1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
 )
+HALF = 0.5  # a risk for a bound of which only the spread is used
 MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to 1.3 σ have about as many
 
 
@@ -243,9 +248,7 @@ class EstimatedPerArm(ByArm, Estimated):
         bounds = [bound_from_replicates([values], risk) for values in replicates]
         largest = max(bound.sigma for bound in bounds)
         each = np.array([max(bound.sigma, SMALLEST * largest) for bound in bounds])
-        spread, degrees = min(b.spread for b in bounds), min(b.degrees for b in bounds)
-        equal = max(max(Counter(values).values()) / len(values) for values in replicates)
-        found = Estimate(largest, spread, degrees, equal)
+        found = Estimate(largest, *_least_and_most(replicates, bounds))
         return EstimatedPerArm(self.share, self.degrees, found, each)
 
     @property
@@ -287,6 +290,111 @@ class EstimatedPerArm(ByArm, Estimated):
 
     def unequal(self, spread: Spread, names: Sequence[Label]) -> None:
         """Nothing: the arms' noise need not be equal."""
+
+    def suited(
+        self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
+    ) -> Choice:
+        """What is for normal noise of which no σ is known, if there is such."""
+        return sub_gaussian if own_sigma is None else own_sigma
+
+
+class Measured(EstimatedPerArm):
+    """A σ for every arm that nobody knows, as an algorithm takes it that bounds none of them.
+
+    A few results of each arm come first. How far they are apart is a unit, and guides; nothing is
+    proven by it.
+
+    Examples
+    --------
+    >>> noise = Measured(EstimatedPerArm()).estimated([[1.0, 1.2, 0.8], [2.2, 1.8, 2.0]], 0.05)
+    >>> noise.each.round(2).tolist(), noise.left_of(0.05)
+    ([0.2, 0.2], 0.05)
+    """
+
+    word = ""  # an algorithm makes it, and nobody states it
+    uses_sigma = False
+
+    def __init__(
+        self, stated: Noise, found: Estimate | None = None, each: Reals | None = None
+    ) -> None:
+        super().__init__(0.0, DEGREES_MEASURED, found, each)
+        self._stated = stated
+
+    @property
+    def as_stated(self) -> Noise:
+        """What the study states."""
+        return self._stated
+
+    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Measured:
+        """The noise with the standard deviations of replicates of every arm."""
+        refuse_two_values(replicates)
+        bounds = [bound_from_replicates([values], HALF) for values in replicates]
+        sizes = [bound.spread or bound.sigma for bound in bounds]
+        each = np.maximum(sizes, SMALLEST * max(sizes))
+        found = Estimate(max(sizes), *_least_and_most(replicates, bounds))
+        return Measured(self._stated, found, each)
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        return "no σ is used"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        return (
+            "The noise of every result is normal, with a standard deviation σ of its own for each "
+            "arm. Nothing is assumed of these, and none is bounded: what the results say is weighed "
+            "against the best that any σ makes of them. If the noise is not normal, the claim does "
+            "not hold."
+        )
+
+    @property
+    def description(self) -> str:
+        """The noise in the methods section of a paper."""
+        return "normal noise, with a σ of its own for each arm that was not known"
+
+    def finding(self, spread: Spread, names: Sequence[Label]) -> Found:
+        """That nothing is stated that results of the same arm could contradict."""
+        if self.awaits_estimate:
+            return (
+                "untested",
+                "The first results of each arm are not all in.",
+                "There is no answer before they are.",
+            )
+        return (
+            "fine",
+            f"No σ was stated; the first results of an arm have standard deviations of "
+            f"{min(self.each):.3g} to {max(self.each):.3g}.",  # type: ignore[arg-type]
+            "The guarantee does not use them. It assumes that the noise is normal.",
+        )
+
+    @property
+    def announcement(self) -> str:
+        """The text for σ where a study begins."""
+        return f"normal, with a σ of its own for each arm; {self.degrees + 1} results of each come first"
+
+
+class OwnSigma:
+    """Bounds for normal noise with a σ of its own for each arm, whatever it is."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The noise that is stated, without a bound on any σ."""
+        return stated if isinstance(stated, Measured) else Measured(stated)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, OwnSigma)
+
+    def __hash__(self) -> int:
+        return hash(OwnSigma)
+
+
+def _least_and_most(
+    replicates: Sequence[Sequence[float]], bounds: Sequence[Estimate]
+) -> tuple[float, int, float]:
+    """The least spread and degrees of freedom of an arm, and the largest share of equal replicates."""
+    equal = max(max(Counter(values).values()) / len(values) for values in replicates)
+    return min(b.spread for b in bounds), min(b.degrees for b in bounds), equal
 
 
 def refuse_two_values(replicates: Sequence[Sequence[float]]) -> None:

@@ -143,8 +143,13 @@ class Noise(ABC):
 
     # Results
 
-    def suited(self, sub_gaussian: Choice, in_range: Choice) -> Choice:
-        """The one of two that is for noise of this kind: sub-Gaussian, or results in a range."""
+    def suited(
+        self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
+    ) -> Choice:
+        """The one that is for noise of this kind: sub-Gaussian, results in a range, or normal noise.
+
+        The last is for a σ of its own for each arm that is not known, where there is such.
+        """
         return sub_gaussian
 
     def limits_given(self, mirrored: bool) -> tuple[float, float]:

@@ -62,6 +62,9 @@ class Planned(Algorithm):
         Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     in_range : Planned, optional
         The same algorithm for results that are only known to lie in a range; by default this one.
+    own_sigma : Planned, optional
+        The same for normal noise with a σ of its own for each arm, none of which is known; by default
+        this one, with bounds on them.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Planned(Algorithm):
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
     uses_costs: bool = False
     in_range: Planned | None = None
+    own_sigma: Planned | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -102,7 +106,7 @@ class Planned(Algorithm):
 
     def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
         """The algorithm on a problem."""
-        suited = problem.noise.suited(self, self.in_range or self)
+        suited = problem.noise.suited(self, self.in_range or self, self.own_sigma or self)
         if suited is not self:
             return suited.bind(problem, threshold)
         if threshold is not None:

@@ -43,9 +43,11 @@ from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import StatedRange
+from shortlist.noise.estimated import OwnSigma
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.bets.linear import ByLinearBets
+from shortlist.plans.bets.normal import INTERVAL_OF_LIKELIHOODS, ByLikelihoods
 from shortlist.plans.bets.pooled import INTERVAL_OF_BETS
 from shortlist.plans.evidence import (
     HALF_WIDTH,
@@ -819,6 +821,27 @@ def with_bets(planned: Planned, strategy: Callable[[ReducedProblem], Strategy]) 
     return replace(planned, in_range=bets)
 
 
+NAMED_LIKELIHOODS = StrategyThreshold(
+    "named_likelihoods",
+    "The C at which the likelihoods of one pair reach 1/share, for a set named beforehand.",
+    "after Karnin 2016 and Wasserman, Ramdas and Balakrishnan 2020; proof: docs/proofs.md of shortlist",
+    coverage=EACH_ARM,
+)
+
+
+def with_likelihoods(planned: Planned) -> Planned:
+    """An algorithm by the arms' own results that tests normal noise of unknown σ by likelihoods."""
+    likelihoods = replace(
+        planned,
+        strategy=partial(GuessAndVerify, kind=ByLikelihoods),
+        threshold=NAMED_LIKELIHOODS,
+        works=("karnin", "wasserman"),
+        interval=INTERVAL_OF_LIKELIHOODS,
+        results=OwnSigma(),
+    )
+    return replace(planned, own_sigma=likelihoods)
+
+
 def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
     planned = Planned(
         strategy=GuessAndVerify,
@@ -839,9 +862,11 @@ ALGORITHMS = {
     "Guess-and-verify": _guess_and_verify(
         "Guess-and-verify", "names the m best when they are likely, then verifies them"
     ),
-    "Guess-and-verify (own results)": _guess_and_verify(
-        "Guess-and-verify (own results)",
-        "the same by the arms' own results, without features",
-        relation=Unrelated,
+    "Guess-and-verify (own results)": with_likelihoods(
+        _guess_and_verify(
+            "Guess-and-verify (own results)",
+            "the same by the arms' own results, without features",
+            relation=Unrelated,
+        )
     ),
 }

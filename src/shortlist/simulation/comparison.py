@@ -218,7 +218,8 @@ def _check_range(procedure: Procedure, instance: Instance) -> None:
     if instance.reward_range is None:
         return
     (low, high), (least, most) = procedure.noise.limits, instance.reward_range
-    if not procedure.noise.uses_sigma and (least < low or most > high):
+    own = procedure.noise.takes_range and not procedure.noise.uses_sigma
+    if own and (least < low or most > high):
         raise InvalidSetting(
             f"{procedure.name} is for rewards from {low:g} to {high:g}, and those of the instance "
             f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "

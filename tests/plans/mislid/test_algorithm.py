@@ -30,14 +30,13 @@ from shortlist.simulation.instances import Instance
 def test_a_misspecification_may_be_as_small_or_large_as_numbers_are(stop: Any) -> None:
     pulls = {
         c: shortlist.compare(
-            MisLid(misspecification=c, stop=stop), LIAR, runs=3, progress=False
+            MisLid(misspecification=c, stop=stop), LIAR, runs=2, progress=False
         ).frame["pulls"].tolist()
-        for c in (0.0, 5e-324, 1e-200, 50.0, 1e12, 1e308)
+        for c in (0.0, 5e-324, 50.0, 1e308)
     }  # fmt: skip
-    assert pulls[50.0] == pulls[1e12] == pulls[1e308]
-    for tiny in (5e-324, 1e-200):  # half of δ is kept for the other bound, so not quite the same
-        ratio = np.sum(pulls[tiny]) / np.sum(pulls[0.0])
-        assert 0.9 < ratio < 1.4
+    assert pulls[50.0] == pulls[1e308]
+    # Half of δ is kept for the other bound, so not quite the same.
+    assert 0.9 < np.sum(pulls[5e-324]) / np.sum(pulls[0.0]) < 1.4
 
 
 @pytest.mark.slow

@@ -156,6 +156,7 @@ def test_curved_truths_are_found_in_most_wrong_studies():
 @pytest.mark.slow
 def test_linear_truths_are_hardly_ever_called_curved():
     quick = [truth for truth in curved.linear_truths().values() if truth.features.shape[1] <= 4]
-    levels = [found(studied(truth, seed)).level for truth in quick for seed in range(5)]
-    assert len(levels) >= 60
-    assert levels.count("warning") <= 3  # at a rate of 1 %, more are seen once in 250 times
+    levels = [found(studied(truth, seed)).level for truth in quick for seed in range(2)]
+    assert len(levels) >= 24
+    # At a rate of 1 %, more are seen once in 500 times; ``benchmarks/curved.py --linear`` has more studies.
+    assert levels.count("warning") <= 2
