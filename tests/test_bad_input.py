@@ -35,7 +35,9 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("ragged", lambda: study([[1.0, 2.0], [3.0]]), errors.InvalidFeatures, "table of numbers"),
     ("text", lambda: study([["a", "b"], ["c", "d"]]), errors.InvalidFeatures, "table of numbers"),
     ("text column", lambda: study(pd.DataFrame({"x": [1.0, 2.0], "drug": ["a", "b"]})),
-     errors.InvalidFeatures, "column 'drug' is not numeric: .* make it the index"),
+     errors.InvalidFeatures, r"column 'drug' is not numeric.* Study\(table.set_index\('drug'\)"),
+    ("words", lambda: study(pd.DataFrame({"x": [1.0, 2.0, 4.0], "oven": ["fan", "dry", "fan"]})),
+     errors.InvalidFeatures, r"'oven' is not numeric.* pd.get_dummies\(table, columns=\['oven'\]\)"),
     ("pandas NA", lambda: study(pd.DataFrame(
         {"x": pd.array([1.0, None, 3.0], dtype="Float64")}, index=["a", "b", "c"])),
      errors.InvalidFeatures, "'x' of arm 'b' is nan"),

@@ -153,15 +153,9 @@ def _read(features: Any) -> Features:
     if isinstance(features, str | os.PathLike):
         return _read_file(os.fspath(features))
     if isinstance(features, pd.DataFrame):
-        kinds = zip(features.columns, features.dtypes, strict=True)
-        text = [str(c) for c, kind in kinds if not pd.api.types.is_numeric_dtype(kind)]
+        _check_numeric(features)
         counted = isinstance(features.columns, pd.RangeIndex)
         columns = None if counted else [str(c) for c in features.columns]
-        if text:
-            raise InvalidFeatures(
-                f"features column {text[0]!r} is not numeric: encode it as numbers, or make it the "
-                "index if it names the arms."
-            )
         if isinstance(features.index, pd.RangeIndex):
             _warn_of_identifier(features)
         if len(set(features.dtypes)) == 1:
@@ -178,6 +172,20 @@ def _read(features: Any) -> Features:
 
         return Features(*from_arrow(features))
     return Features(features)
+
+
+def _check_numeric(table: pd.DataFrame) -> None:
+    """Raise if a column is not of numbers, with the way to make it an index or numbers."""
+    for name, column in table.items():
+        if pd.api.types.is_numeric_dtype(column.dtype):
+            continue
+        way = (
+            "Make a column of 0 and 1 of each of its words: pd.get_dummies(table, "
+            f"columns=[{name!r}])."
+        )
+        if column.is_unique:
+            way = f"If it names the arms: Study(table.set_index({name!r}), …). Else drop it."
+        raise InvalidFeatures(f"features column {str(name)!r} is not numeric. {way}")
 
 
 def _warn_of_identifier(table: pd.DataFrame) -> None:

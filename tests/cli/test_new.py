@@ -127,6 +127,8 @@ def test_features_that_are_not_fine_are_told_at_the_start(folder: Path) -> None:
 def test_features_that_differ_in_size_are_counted_from_one(folder: Path) -> None:
     write(m=1)
     Path("features.csv").write_text("a,1,5000\nb,1,-3000\nc,-0.5,4000\nd,1,1\n")
+    assert not asked("new", "screen.toml")["findings"]  # without S units do not matter
+    write(m=1, S=1.0, name="with S")
     [scaling] = [f for f in asked("new", "screen.toml")["findings"] if f["name"] == "scaling"]
     assert scaling["words"].startswith("Feature 2 is 3.92e+03 times as large as feature 1 (")
     said = " ".join(does("new", "screen.toml").stdout.split())

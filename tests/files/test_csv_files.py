@@ -63,6 +63,16 @@ def test_a_bad_table_is_named_with_its_line(
         read_table(Path("X.csv"))
 
 
+def test_a_column_of_words_is_named_with_a_way_to_make_it_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "X.csv"
+    file.write_text("arm,size,oven\na,1,fan\nb,0,dry\nc,2,fan\n")
+    with pytest.raises(InvalidFeatures, match=r"'oven' is text.* columns=\['oven'\]"):
+        read_table(file)
+    file.write_text("arm,size,oven\na,1,1\nb,0,dry\nc,2,3\n")
+    with pytest.raises(InvalidFeatures, match="line 3, column 3: 'dry' is not a finite"):
+        read_table(file)
+
+
 @pytest.mark.parametrize(
     ("text", "names", "first"),
     [

@@ -86,7 +86,9 @@ BAD_PLATES = {
     "plate.csv, line 3: trial 1 is of 'C14' and the line says ''": GOOD.replace("C14", ""),
     "plate.csv, line 3: the value 'high' is not a number": GOOD.replace("0.25", "high"),
     "plate.csv, line 3: the value '<0.25' is not a number": GOOD.replace("0.25", "<0.25"),
-    "plate.csv, line 3: the value '25%' is not a number": GOOD.replace("0.25", "25%"),
+    "plate.csv, line 3: the value '25%' is not a number. Leave out the per cent sign": GOOD.replace(
+        "0.25", "25%"
+    ),
     "plate.csv, line 3: the value '1_0' is not a number": GOOD.replace("0.25", "1_0"),
     "plate.csv, line 3: the value 'NaN' is not finite": GOOD.replace("0.25", "NaN"),
     "plate.csv, line 3: the value '-inf' is not finite": GOOD.replace("0.25", "-inf"),

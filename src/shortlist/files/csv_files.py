@@ -110,6 +110,15 @@ def read_table(file: Path, *, named: bool = False) -> CsvTable:
         raise InvalidFeatures(f"{file} has a heading but no numbers: add a line for each row.")
     title = heading[0] if titled else None
     first = 1 if named or may_be_names(title, [cells[0] for _, cells in body]) else 0
+    for place in range(first, 0 if named else width):
+        words = sorted({line[place] for _, line in body} - {""})
+        if words and not any(map(resembles_number, words)):
+            what = repr(heading[place]) if titled else f"{place + 1}"
+            raise InvalidFeatures(
+                f"{file}: column {what} is text, such as {words[0]!r}. Features are numbers: put a "
+                "column of 0 and 1 for each of its words in its place (in pandas: "
+                f"pd.get_dummies(table, columns=[{what}])), or drop it."
+            )
     cells = [cell for _, line in body for cell in line[first:]]
     width -= first
 
@@ -169,6 +178,8 @@ def labels(cells: Sequence[str]) -> list[Label]:
 
 
 def _no_result(text: str) -> str:
+    if text.endswith("%"):
+        return f"the value {text!r} is not a number. Leave out the per cent sign; σ is then in per cent."
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "

@@ -91,7 +91,7 @@ class Study(View):
     Parameters
     ----------
     features : array K × N, DataFrame, file or None
-        One row per arm; a DataFrame's index names the arms, or the first column of a file (whole
+        One row per arm. A DataFrame's index names the arms, or the first column of a file (whole
         numbers if all of its names are, else text). None with ``arms`` means a classical
         bandit: nothing is known about the arms.
     m : int

@@ -146,7 +146,9 @@ def _scaling(problem: Problem) -> Found:
         f"is {uneven:.3g}."
         for one, other in pairs
     )
-    if uneven <= ILL and (ratio <= UNEVEN or problem.S is None):  # the estimate is in no units
+    # Without S the estimate is in no units: of the condition number, what these make up is no harm.
+    units = 1.0 if problem.S is not None else max(ratio, 1.0)
+    if uneven <= ILL * units and (ratio <= UNEVEN or problem.S is None):
         alike = (
             "The columns are of comparable size."
             if ratio <= UNEVEN

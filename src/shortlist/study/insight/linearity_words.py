@@ -25,6 +25,7 @@ from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
 WITHOUT_LINEARITY = "study.verify() proves the list without linear means"
+OTHER_UNITS = 100  # times σ: where results span as much, it may be a fraction and they in per cent
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
 
 
@@ -215,8 +216,17 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
         )
     return "either", (
         f"Either {linear} or σ is too small: results of the same arm are too few to say which "
-        f"({freedom})."
+        f"({freedom}).{_other_units(study)}"
     )
+
+
+def _other_units(study: View) -> str:
+    """A question, where σ is so small beside the results that it may be in other units."""
+    values = [trial.value for trial in study.taken if trial.value is not None]
+    low, high = min(values), max(values)
+    if high - low < OTHER_UNITS * study.problem.sigma:
+        return ""
+    return f" Is σ in the units of the results, which lie between {low:.3g} and {high:.3g}?"
 
 
 def remedy(study: View) -> str:
