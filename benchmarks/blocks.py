@@ -3,6 +3,8 @@
 `python benchmarks/blocks.py [RUNS]` prints evaluations on tables of scores, beside scoring everything.
 `python benchmarks/blocks.py attack [RUNS]` counts errors where arms are nearly alike and the results on a
 block depend on each other.
+`python benchmarks/blocks.py normal` compares with independent results where arms share much of their noise,
+and counts errors of the test for normal differences.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import warnings
 import numpy as np
 
 import shortlist
-from shortlist.arrays import Reals
+from shortlist.arrays import Integers, Reals
+from shortlist.plans.bets.normal import Moments
+from shortlist.plans.blocks.normal import Differences
 
 DELTAS = (0.05, 0.3, 0.8)
 
@@ -84,6 +88,52 @@ def attack(runs: int) -> None:
                 )
 
 
+def normal(runs: int) -> None:
+    """Print what normal differences within blocks take, and how often a tie passes."""
+    for shared in (0.0, 0.3, 1.0):
+        taken: dict[str | None, list[int]] = {None: [], "random": []}
+        wrong = 0
+        for run in range(runs):
+            for blocks, counted in taken.items():
+                given = {"m": 3, "sigma": "estimate per arm", "epsilon": 0.1}
+                study = shortlist.Study(arms=range(20), seed=run, blocks=blocks, **given)
+
+                def measure(trial: shortlist.Trial, share: float = shared) -> float:
+                    common = np.random.default_rng(trial.seed).normal()
+                    own = np.random.default_rng([trial.number, 1]).normal()
+                    return 1.0 - 0.1 * trial.arm + share * common + 0.3 * own
+
+                study.run(measure, progress=False)
+                counted.append(study.evaluations)
+                wrong += max(study.shortlist.arms) > 3
+        alone, paired = (np.mean(each) for each in taken.values())
+        print(
+            f"shared noise {shared:g}, own 0.3: {alone:,.0f} evaluations by themselves, {paired:,.0f} "
+            f"on blocks; wrong {wrong} of {2 * runs}",
+            flush=True,
+        )
+    paths, looks = 10_000, 150
+    for delta in DELTAS:
+        rng = np.random.default_rng(0)
+        found = Differences.after_blocks(drawn(rng, np.full(paths, 4)), 0.0)
+        for look in range(looks):
+            near = found.now > 0.0
+            count = np.maximum(1, np.rint(1.08**look * np.where(near, 0.1, 1.0))).astype(np.int64)
+            found = found.with_blocks(drawn(rng, count))
+        share = float((found.largest >= -np.log(delta)).mean())
+        print(
+            f"a tie passes, δ = {delta}: {share:.4f} of {paths:,} paths of {looks} looks",
+            flush=True,
+        )
+
+
+def drawn(rng: np.random.Generator, blocks: Integers) -> Moments:
+    """Of so many normal differences of mean 0 and variance 1, path by path."""
+    squares = np.where(blocks > 1, rng.chisquare(np.maximum(blocks - 1, 1)), 0.0)
+    means = rng.standard_normal(len(blocks)) / np.sqrt(blocks)
+    return Moments(blocks.astype(np.float64), means, squares)
+
+
 def main(runs: int) -> None:
     """Print what every table takes."""
     for name, (table, asked) in TABLES.items():
@@ -105,5 +155,7 @@ if __name__ == "__main__":
     count = int(words[-1]) if words and words[-1].isdigit() else 12
     if "attack" in words:
         attack(count)
+    elif "normal" in words:
+        normal(count)
     else:
         main(count)

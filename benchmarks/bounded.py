@@ -4,7 +4,7 @@
 the demo's screen are simulated anew; those of the paper's epilepsy screen are read from the data set
 (``shortlist data fetch``), and left out where it is not there.
 ``python benchmarks/bounded.py attack`` counts errors at δ = 0.05, 0.3 and 0.8, with coins and with skewed
-results of two values, where two means differ by 10⁻⁹.
+results of two values, where two means differ by 10⁻⁹; ``--only`` chooses here too.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def two_values(label: str, means: Any, low: float, rare: float) -> Instance:
     return shortlist.instances.recorded(np.eye(len(means)), table, m=1, sigma=0.5, label=label)
 
 
-def attack(runs: int) -> None:
+def attack(only: list[str], runs: int) -> None:
     """Errors where the two best means differ by 10⁻⁹, with at most 1,500 evaluations a run."""
     cases = {
         "coins at .5": coins("", [0.5, 0.5 - 1e-9, 0.3], 1),
@@ -152,6 +152,8 @@ def attack(runs: int) -> None:
     warnings.simplefilter("ignore")  # a δ of 0.8 is meant
     print("results\tδ\twrong\tstopped\truns")
     for label, instance in cases.items():
+        if only and label not in only:
+            continue
         names = ["Guess-and-verify"] if "features" in label else ["auto"]
         for delta in (0.05, 0.3, 0.8):
             given = {"delta": delta, "max_samples": 1500, "progress": False, **RANGE}
@@ -168,7 +170,7 @@ def main() -> None:
     parser.add_argument("--algorithms", nargs="*", default=["auto"])
     options = parser.parse_args()
     if options.what == "attack":
-        attack(options.runs)
+        attack(options.only, options.runs)
     else:
         measure(options.only, options.algorithms, options.runs)
 

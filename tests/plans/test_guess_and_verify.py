@@ -16,7 +16,7 @@ from shortlist.arrays import Mask, Reals
 from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
-from shortlist.plans.evidence import PairEvidence, squared_threshold
+from shortlist.plans.evidence import ByEstimates, PairEvidence, squared_threshold
 from shortlist.plans.guess_and_verify import GuessAndVerify, vote
 from shortlist.plans.means import OwnMeans
 from shortlist.plans.results import PlanResults
@@ -266,7 +266,7 @@ def test_rows_on_demand_give_the_same_proof_as_rows_for_all(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     means = np.linspace(1.0, 0.0, 12)
-    monkeypatch.setattr(guess_and_verify, "ALL_ROWS", 4)
+    monkeypatch.setattr(ByEstimates, "most_rows", 4)
     strategy = GuessAndVerify(ReducedProblem(np.eye(12), 3, SIGMA, 0.05, 0.0))
     assert played(strategy, means, np.random.default_rng(0), 10**5)
     assert not wrong(strategy.inside, means)

@@ -173,8 +173,10 @@ class WithinBlocks(StatedRange):
         """The results in the range that is stated, if one is."""
         if not stated.takes_range:
             raise InvalidSetting(
-                f"{algorithm} compares results that lie in a range: write sigma='bounded' with "
-                "reward_range=(low, high), such as (0, 1) for scores, or leave out blocks."
+                f"{algorithm} compares results that lie in a range, or whose differences are normal: "
+                "write sigma='bounded' with reward_range=(low, high), such as (0, 1) for scores; or "
+                "sigma='estimate per arm' for the seeds of a simulator (blocks='random'); or leave "
+                "out blocks."
             )
         return super().noise(stated, algorithm)
 

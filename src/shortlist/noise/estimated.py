@@ -29,6 +29,7 @@ from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 SHARE = 0.2
 DEGREES = 60
 DEGREES_OF_EACH = 30  # where each arm has a σ of its own
+DEGREES_WITHIN = 3  # of differences within the first blocks
 DEGREES_MEASURED = 4  # the same where no σ is bounded: docs/measurements.md says why
 SMALLEST = (
     1e-4  # of the largest σ: smaller bounds are raised to it, so that results can be added up
@@ -332,7 +333,7 @@ class Measured(EstimatedPerArm):
         sizes = [bound.spread or bound.sigma for bound in bounds]
         each = np.maximum(sizes, SMALLEST * max(sizes))
         found = Estimate(max(sizes), *_least_and_most(replicates, bounds))
-        return Measured(self._stated, found, each)
+        return type(self)(self._stated, found, each)
 
     @property
     def figure(self) -> str:
@@ -387,6 +388,56 @@ class OwnSigma:
 
     def __hash__(self) -> int:
         return hash(OwnSigma)
+
+
+class NormalDifferences(Measured):
+    """Normal differences within blocks, of a variance of its own for each pair that nobody knows."""
+
+    def __init__(
+        self, stated: Noise, found: Estimate | None = None, each: Reals | None = None
+    ) -> None:
+        super().__init__(stated, found, each)
+        self.degrees = DEGREES_WITHIN
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "differences of two arms within a block are normal"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal differences within blocks"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        return (
+            "The difference of two arms on a block is normal, with a standard deviation of its own "
+            "for each pair. Nothing is assumed of these, and none is bounded: what the differences "
+            "say is weighed against the best that any standard deviation makes of them. If they are "
+            "not normal, the claim does not hold."
+        )
+
+    @property
+    def description(self) -> str:
+        """The noise in the methods section of a paper."""
+        return "normal differences within blocks, of standard deviations that were not known"
+
+    @property
+    def announcement(self) -> str:
+        """The text for σ where a study begins."""
+        return (
+            f"normal differences within blocks; {self.degrees + 1} blocks with all arms come first"
+        )
+
+
+class NormalWithinBlocks(OwnSigma):
+    """Bounds for normal differences within blocks, whatever their standard deviations are."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The noise that is stated, without a bound on any σ."""
+        return stated if isinstance(stated, NormalDifferences) else NormalDifferences(stated)
 
 
 def _least_and_most(

@@ -27,6 +27,7 @@ from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
 
+ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LARGEST = 600.0  # of a level: e^−level must not underflow
 FIRST_PRICE = 0.7  # p_b + p_c expected of a pair without results
 OVERSHOOT = 1.6  # by which verifying takes longer than the mean growth of ln E says: measured
@@ -562,6 +563,8 @@ class Verifier(ABC):
         Whether sets that were named before arms are added may still be verified after that.
     shares : tuple of float
         The shares of δ for each time that sets are named.
+    most_rows : int
+        The number of arms up to which all of them have rows in the tables from the start.
     means : Means
         How results become means, with the variances as they are known now.
     """
@@ -570,6 +573,7 @@ class Verifier(ABC):
     goes_on: ClassVar[bool] = False
     keeps_named: ClassVar[bool] = True
     shares: ClassVar[tuple[float, ...]] = SHARES
+    most_rows: ClassVar[int] = ALL_ROWS
     means: Means
 
     @classmethod

@@ -61,7 +61,7 @@ from shortlist.plans.evidence import (
     squared_threshold,
 )
 from shortlist.plans.means import Fit, Means, OwnMeans
-from shortlist.plans.phased import NARROWED, QUARTER, SHORTEST
+from shortlist.plans.phased import NARROWED, SHORTEST
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
@@ -74,7 +74,6 @@ LAST_RESORT = 0.1  # of what is left of δ, for the pairs without a named set on
 DRAWS = 1000
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
-ALL_ROWS = 512  # arms: with more, only those that were ever thought to be among the best have rows
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 
@@ -266,27 +265,28 @@ class GuessAndVerify(Strategy):
         kind: type[Verifier] = ByEstimates,
     ) -> None:
         arms = len(problem.features)
-        shares = kind.shares if shares is None else shares
+        if arms > MOST_ARMS:
+            raise InvalidSetting(
+                f"guess-and-verify is for {MOST_ARMS:,} arms at most, got {arms:,}: use m-LinGapE, "
+                "or leave out arms that are known to be bad."
+            )
+        verifier = self.verifier(problem, kind)
+        shares = verifier.shares if shares is None else shares
         left = 1.0 - sum(shares)
         if min(shares, default=1.0) <= 0.0 or left < -1e-9:
             raise InvalidSetting(
                 f"shares must be above 0 and add up to 1 at most, got {shares}: more would be a "
                 "larger risk than δ."
             )
-        if arms > MOST_ARMS:
-            raise InvalidSetting(
-                f"guess-and-verify is for {MOST_ARMS:,} arms at most, got {arms:,}: use m-LinGapE, "
-                "or leave out arms that are known to be bad."
-            )
         self._problem, self._shares = problem, shares
-        self._verifier = self.verifier(problem, kind)
+        self._verifier = verifier
         self.keeps_values, self.goes_on = self._verifier.keeps_values, self._verifier.goes_on
         if problem.first is None:
             self.plan, self._weights = self._verifier.means.first()
         else:
             self.plan, self._weights = problem.first, problem.first / problem.first.sum()
         self._results = self._verifier.means.summary(PlanResults.none(arms))
-        rows = np.arange(arms if arms <= ALL_ROWS else 0)
+        rows = np.arange(arms if arms <= verifier.most_rows else 0)
         listable = problem.may_be_listed
         each = left * problem.delta / (problem.m * (int(listable.sum()) - problem.m))
         level = -math.log(each) if left > 1e-9 else math.inf
@@ -597,7 +597,7 @@ class GuessAndVerify(Strategy):
         spent: float,
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
-        """A plan for the open pairs, at about a quarter of what they need, and its weights.
+        """A plan for the open pairs, with some of what they need, and its weights.
 
         ``spent`` is what the results so far have cost: their number where all arms cost the same.
         """
@@ -642,7 +642,7 @@ class GuessAndVerify(Strategy):
             return means.lacking(
                 pairs.b, pairs.c, weights * total / means.costs, in_all[0], spent, rng
             ), weights
-        length = max(means.shortest * spent, min(spent, QUARTER * total))
+        length = max(means.shortest * spent, min(spent, means.of_needed * total))
         return means.plan(weights, length, rng), weights
 
     def suppose(self, means: Reals) -> None:

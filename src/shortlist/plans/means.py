@@ -121,11 +121,14 @@ class Means(ABC):
         n_a were u_a.
     shortest : float
         The least length of a plan, as a share of what was spent so far.
+    of_needed : float
+        The length of a plan, as a share of what still seems to be needed.
     """
 
     noise: Reals
     costs: Reals
     shortest: float
+    of_needed: float = QUARTER
 
     def spent(self, pulls: Integers | Reals) -> float:
         """What these pulls cost."""

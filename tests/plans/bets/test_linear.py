@@ -13,6 +13,7 @@ import shortlist
 from shortlist.plans.bets.linear import ByLinearBets, multiply
 from shortlist.plans.bets.pooled import SLACK, SLACK_OF_EACH
 from shortlist.plans.evidence import FittedPlan
+from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
@@ -64,6 +65,25 @@ def test_rounding_of_many_equal_results_stays_within_what_is_taken_off(kappa: fl
         multiply(*contrast, *where, values, 0.5 * one, 0.01 * one, 1.0, wealth)
         found.append(Fraction(wealth[0, 0]))
     assert abs(found[1] - count * found[0]) < 0.01 * (SLACK + SLACK_OF_EACH * count)
+
+
+def test_bets_are_made_only_for_arms_that_were_thought_to_be_among_the_best() -> None:
+    rng = np.random.default_rng(3)
+    features = np.column_stack([np.ones(40), rng.uniform(-1.0, 1.0, (40, 2))])
+    means = features @ [0.5, 0.3, 0.1]
+    strategy = GuessAndVerify(
+        ReducedProblem(features, 3, 0.5, 0.05, 0.02, limits=(0.0, 1.0)), kind=ByLinearBets
+    )
+    while strategy.statistic > 0.02:
+        arms = np.repeat(np.arange(40), strategy.plan)
+        values = (rng.random(len(arms)) < means[arms]).astype(float)
+        strategy.decide(PlanResults.of(40, arms, values), 0)
+    assert means[strategy.inside].min() >= np.sort(means)[-3] - 0.02
+    assert 3 <= len(strategy._tables.rows) < 30
+    _, lower, upper = strategy.differences(int(np.argmin(means)))
+    assert np.isfinite(lower[strategy.inside]).all()
+    assert (lower <= means - means.min()).all()
+    assert (means - means.min() <= upper).all()
 
 
 def begun(direction: str, seed: int) -> shortlist.Study:

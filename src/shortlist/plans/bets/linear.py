@@ -31,7 +31,6 @@ from shortlist.plans.bets.pooled import (
     HALVINGS,
     LEAST_VARIANCE,
     NOTHING,
-    SHARES_OF_BETS,
     SLACK,
     SLACK_OF_EACH,
     ByBets,
@@ -58,6 +57,9 @@ SAFE = 0.97  # of the largest κ that the range allows
 REACH = 0.1  # of the gap: a bet is limited by the range too
 UNIT = float(np.finfo(np.float64).eps)
 SHARED = 20.0  # results: as much is the variance of an arm known by that of the others
+OF_NEEDED = 0.12  # of the results that still seem to be needed: the length of a plan
+# Of δ, for each time that sets are named. The first decides nearly always: see ``evidence.SHARES``.
+SHARES = (0.9, 0.06, 0.02, 0.01, *(0.005 * 0.5**k for k in range(12)))
 
 
 @compiled(typed=True)
@@ -129,6 +131,8 @@ class SeenLinearMeans(LinearMeans):
     problem : ReducedProblem
         With the limits of the results.
     """
+
+    of_needed = OF_NEEDED
 
     def __init__(self, problem: ReducedProblem) -> None:
         super().__init__(problem)
@@ -478,7 +482,8 @@ class ByLinearBets(Verifier):
     """
 
     keeps_values: ClassVar[bool] = True
-    shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
+    shares: ClassVar[tuple[float, ...]] = SHARES
+    most_rows: ClassVar[int] = 0  # every row costs time, and there is no evidence before a naming
 
     problem: ReducedProblem
     means: SeenLinearMeans

@@ -294,6 +294,10 @@ class CommonBlocks(CellStrategy):
             self._bet(table)
             self._seen = self._seen.after(self._arms, table)
 
+    def _no_bets(self, slack: float) -> Bets:
+        """No evidence yet, at a slack."""
+        return Bets.none(len(self.inside))
+
     def _bet(self, table: Reals) -> None:
         """Let every pair of the plan bet on its blocks, one after the other."""
         seen, arms = self._seen, self._arms
@@ -451,7 +455,7 @@ class CommonBlocks(CellStrategy):
             again = -math.log(self._risk) * costs.max()
             if again > SAVING * (-np.where(margins < 0.0, margins, 0.0) * costs).max():
                 return
-        named = Naming(inside.tobytes(), self._risk, self._slack, Bets.none(len(inside)))
+        named = Naming(inside.tobytes(), self._risk, self._slack, self._no_bets(self._slack))
         self._namings = (*self._namings, named)
 
     def _apart(self, inside: Mask) -> Reals:
@@ -642,18 +646,16 @@ class CommonBlocks(CellStrategy):
         return np.array(found)
 
 
-ALGORITHMS = {
-    "Common blocks": Planned(
-        strategy=CommonBlocks,
-        threshold=PAIRED_BETS,
-        name="Common blocks",
-        works=("karnin",),
-        adapted=True,
-        summary="Karnin 2016, adapted to blocks that arms share; names the m best, then verifies them",
-        interval=INTERVAL,
-        relation=Unrelated,
-        results=WithinBlocks(),
-        engine=CellEngine,
-        takes=("pool", "random"),
-    ),
-}
+COMMON_BLOCKS = Planned(
+    strategy=CommonBlocks,
+    threshold=PAIRED_BETS,
+    name="Common blocks",
+    works=("karnin",),
+    adapted=True,
+    summary="Karnin 2016, adapted to blocks that arms share; names the m best, then verifies them",
+    interval=INTERVAL,
+    relation=Unrelated,
+    results=WithinBlocks(),
+    engine=CellEngine,
+    takes=("pool", "random"),
+)

@@ -1,0 +1,177 @@
+"""Guess and verify on common blocks that are drawn afresh, where differences within blocks are normal.
+
+The simulator's seed, or a patient, is a block. The difference of two arms on it is normal with a mean and
+a variance of its own for each pair, neither of which is known; nothing else is assumed of results on one
+block. A pair is tested by the likelihood of its differences, as in ``plans.bets.normal``: with n blocks
+that both arms have seen since a set was named, d the mean difference plus s, u the mean squared distance
+from it, and p the price of having predicted them by earlier blocks,
+
+    ln E = n/2 ln(1 + d²/u) − p        (−p, if d is below 0)
+
+ever reaches ln(1/r) with probability at most r if the mean of the difference is −s or less. Guesses, plans
+and shares of δ are those of ``plans.blocks.paired``; the proof is in docs/proofs.md ("Common blocks").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.engine.certified import Certified
+from shortlist.errors import InvalidSetting
+from shortlist.noise.estimated import NormalWithinBlocks
+from shortlist.plans.bets.normal import Moments, price
+from shortlist.plans.blocks.paired import COMMON_BLOCKS, Bets, CommonBlocks
+from shortlist.plans.strategy import ReducedProblem
+from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
+
+UNIT = 4.0  # times the noise of the noisiest arm: what stands for a range where plans are made
+
+
+def moments_of(arms: int, some: Integers, table: Reals) -> Moments:
+    """Of the differences b − c of every pair of some arms, on the blocks of a plan.
+
+    Examples
+    --------
+    >>> two = moments_of(2, np.array([0, 1]), np.array([[1.0, 4.0], [0.0, 1.0]]))
+    >>> two.means.tolist(), two.squares.tolist()
+    ([[0.0, 2.0], [-2.0, 0.0]], [[0.0, 2.0], [2.0, 0.0]])
+    """
+    found, here = Moments(*np.zeros((3, arms, arms))), np.ix_(some, some)
+    average = table.mean(axis=1)
+    away = table - average[:, None]
+    found.pulls[here] = table.shape[1]
+    found.means[here] = average[:, None] - average
+    # One row after the other: products of results would lose what nearly equal arms differ by.
+    for row, own in zip(some.tolist(), away, strict=True):
+        found.squares[row, some] = ((own - away) ** 2).sum(axis=1)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Differences(Bets):
+    """ln E of every pair by the likelihood of its differences since ``prior``."""
+
+    slack: float
+    prior: Moments
+    since: Moments
+
+    @classmethod
+    def after_blocks(cls, prior: Moments, slack: float) -> Differences:
+        """With predictions by these blocks, and none since."""
+        shape = prior.pulls.shape
+        nothing = np.full(shape, -np.inf)
+        return cls(nothing, nothing, slack, prior, Moments(*np.zeros((3, *shape))))
+
+    def with_blocks(self, more: Moments) -> Differences:
+        """With the blocks of one more plan."""
+        since = self.since + more
+        after = replace(self, since=since)
+        now = after.log_evidence
+        return replace(after, now=now, largest=np.maximum(self.largest, now))
+
+    @property
+    def log_evidence(self) -> Reals:
+        """The logarithm of E; −∞ where there is nothing yet, or all differences are equal."""
+        paid, spread = self._terms
+        apart = np.maximum(self.since.means + self.slack, 0.0)
+        known = np.isfinite(paid)
+        grown = 0.5 * self.since.pulls * np.log1p(apart**2 / spread)
+        return np.where(known, grown - np.where(known, paid, 0.0), -np.inf)
+
+    @property
+    def _terms(self) -> tuple[Reals, Reals]:
+        paid = np.maximum(price(self.prior, self.since), 0.0)
+        spread = self.since.squares / np.maximum(self.since.pulls, 1.0)
+        return paid, np.where(np.isfinite(paid), spread, 1.0)
+
+    def bounds(self, level: float) -> Reals:
+        """The most by which c is better than b, with E at e^level."""
+        paid, spread = self._terms
+        known = np.isfinite(paid)
+        grown = (level + np.where(known, paid, 0.0)) / np.maximum(self.since.pulls, 1.0)
+        width = np.sqrt(spread * np.expm1(np.minimum(2.0 * grown, 700.0)))
+        return np.where(known, width - self.since.means, np.inf)
+
+
+class NormalBlocks(CommonBlocks):
+    """Common blocks where differences within blocks are normal: they are tested by likelihoods."""
+
+    _strict: Differences
+    _lenient: Differences
+
+    def __init__(self, problem: ReducedProblem) -> None:
+        if problem.blocks.number is not None:
+            raise InvalidSetting(
+                "the results of a pool are fixed numbers, and not normal: with a pool write "
+                "sigma='bounded' and reward_range=(low, high)."
+            )
+        unit = UNIT * problem.sigma if problem.sigma > 0.0 else 1.0  # NaN before the first results
+        super().__init__(problem._replace(limits=(0.0, unit)))
+        arms = len(problem.features)
+        self._all = Moments(*np.zeros((3, arms, arms)))  # of all blocks so far
+
+    def _no_bets(self, slack: float) -> Differences:
+        """No evidence yet, with predictions by all blocks so far."""
+        return Differences.after_blocks(self._all, slack)
+
+    def _take(self, values: Reals) -> None:
+        table = values.reshape(self._count, len(self._arms)).T
+        more = moments_of(len(self.plan), self._arms, table)
+        self._all = self._all + more
+        if self._seen.blocks == 0:
+            self._strict, self._lenient = self._no_bets(0.0), self._no_bets(self._first_slack)
+        else:
+            self._strict = self._strict.with_blocks(more)
+            self._lenient = self._lenient.with_blocks(more)
+        self._namings = tuple(
+            each._replace(bets=cast(Differences, each.bets).with_blocks(more))
+            for each in self._namings
+        )
+        self._seen = self._seen.after(self._arms, table)
+
+    @property
+    def _bounds(self) -> Reals:
+        """The most by which c is better than b, of each pair by itself, with the latest evidence."""
+        found = self._lenient.bounds(self._level)
+        for each in self._namings:
+            if each.inside == self.inside.tobytes():
+                found = np.minimum(found, cast(Differences, each.bets).bounds(-math.log(each.risk)))
+        return self._width * found
+
+    def certified(self, epsilon: float) -> Certified:
+        """What the pairs say that have passed: it is for the slack that they were tested with."""
+        found = super().certified(epsilon)
+        whole = self.inside.any() and not found.open_inside.any()
+        return found._replace(epsilon=epsilon if whole else math.inf)
+
+    def intervals(self) -> tuple[Reals, Reals]:
+        """None: only differences within blocks are assumed to be normal."""
+        nothing = np.full(len(self.plan), np.inf)
+        return -nothing, nothing
+
+
+PAIRED_LIKELIHOODS = StrategyThreshold(
+    "paired_likelihoods",
+    "ln(1/share) that the likelihood of differences within blocks must reach, for one pair.",
+    "after Karnin 2016 and Wasserman, Ramdas and Balakrishnan 2020; proof: docs/proofs.md of shortlist",
+    coverage="Arms by themselves have no bounds: only differences within blocks are known to be normal.",
+)
+ALGORITHMS = {
+    "Common blocks": replace(
+        COMMON_BLOCKS,
+        own_sigma=replace(
+            COMMON_BLOCKS,
+            strategy=NormalBlocks,
+            threshold=PAIRED_LIKELIHOODS,
+            works=("karnin", "wasserman"),
+            interval=ArmInterval("no bounds", "none", "no bounds"),
+            results=NormalWithinBlocks(),
+            uses_noise=True,
+        ),
+    ),
+}
