@@ -119,7 +119,7 @@ def normal(runs: int) -> None:
         for look in range(looks):
             near = found.now > 0.0
             count = np.maximum(1, np.rint(1.08**look * np.where(near, 0.1, 1.0))).astype(np.int64)
-            found = found.with_blocks(drawn(rng, count))
+            found = found.with_blocks(drawn(rng, count), 0.0)
         share = float((found.largest >= -np.log(delta)).mean())
         print(
             f"a tie passes, δ = {delta}: {share:.4f} of {paths:,} paths of {looks} looks",

@@ -252,3 +252,18 @@ def test_near_ties_with_a_control_among_them_are_wrong_as_rarely_as_promised(del
                 wrong += bool(strategy.inside[1])  # which of the two is as likely as not
                 break
     assert wrong / runs <= delta
+
+
+def test_a_plan_may_be_of_controls_alone() -> None:
+    features = np.array([[0.0], [0.47], [0.5], [0.52], [1.0]])
+    arms = ["neg", "a", "b", "c", "pos"]
+    given = {"m": 1, "sigma": 3.0, "delta": 0.2, "blocks": "shift", "seed": 0}
+    study = Study(features, arms=arms, controls=["neg", "pos"], **given)
+    rng, of_controls = np.random.default_rng(0), 0
+    while not study.done and study.evaluations < 600:
+        of_controls += int(study.round.strategy.plan[1:4].sum() == 0)
+        shift = 5.0 * rng.normal()
+        for trial in study.ask(4):
+            study.tell(trial, 2.0 * features[trial.arm, 0] + shift + 3.0 * rng.standard_normal())
+    assert study.done
+    assert of_controls

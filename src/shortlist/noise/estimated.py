@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput
@@ -367,7 +367,7 @@ class Measured(EstimatedPerArm):
             "fine",
             f"No σ was stated; the first results of an arm have standard deviations of "
             f"{min(self.each):.3g} to {max(self.each):.3g}.",  # type: ignore[arg-type]
-            "The guarantee does not use them. It assumes that the noise is normal.",
+            f"The guarantee does not use them. It assumes: {self.assumption}.",
         )
 
     @property
@@ -491,10 +491,15 @@ def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) ->
     squares = math.fsum(square for values in replicates for square in _squares(values))
     degrees = sum(len(values) - 1 for values in replicates)
     spread = math.sqrt(squares / degrees)
-    rounding = max(1e-12 * max(abs(value) for values in replicates for value in values), 1e-150)
+    rounding = float(rounding_of(max(abs(value) for values in replicates for value in values)))
     if spread <= rounding:  # no width can be made of 0
         return Estimate(rounding, 0.0, degrees)
     return Estimate(spread * inflation(degrees, risk), spread, degrees)
+
+
+def rounding_of(results: ArrayLike) -> Reals:
+    """The standard deviation that rounding alone may give to results of this size."""
+    return np.maximum(1e-12 * np.abs(results), 1e-150)
 
 
 def inflation(degrees: int, risk: float) -> float:

@@ -30,6 +30,7 @@ from shortlist.rules.thresholds import ArmInterval, mixture_threshold
 # Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
 # more results, so it is added to widths that are not far above it.
 ROUNDING = 64.0 * float(np.finfo(float).eps)
+LEAST_VARIANCE = 1e-12  # of an estimate, in units of σ²: one may follow from the features alone
 FORMULA = "M/I ± σ√((1 + ρ/I)(2 ln(1/δ) + ln(1 + I/ρ))/I)"
 INTERVAL = ArmInterval(
     FORMULA,
@@ -86,7 +87,7 @@ class ArmEvidence:
 
         A variance is infinite where the plan says nothing of the arm.
         """
-        information = 1.0 / variances
+        information = 1.0 / np.maximum(variances, LEAST_VARIANCE)
         prior = np.where(self.prior > 0.0, self.prior, information)
         return ArmEvidence(self.information + information, self.scores + means * information, prior)
 

@@ -216,6 +216,28 @@ def test_arms_can_be_retired_on_the_way() -> None:
         begin().add(arms=["f"])
 
 
+@pytest.mark.parametrize("u_c", [1e-28, 1e-34, 1e-60])
+def test_the_least_distance_is_the_least_beside_a_tiny_spread(u_c: float) -> None:
+    for d in np.random.default_rng(0).uniform(0.5, 2.0, 50):
+        at_the_end = 5.0 * math.log1p(d * d)
+        assert least_distance(d, 10.0, 10.0, 1.0, u_c) <= at_the_end
+        assert least_distance(d, 10.0, 10.0, u_c, 1.0) <= at_the_end
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0, 0.1])
+def test_an_arm_without_noise_ends_in_a_heuristic_answer(constant: float) -> None:
+    study = Study(arms=range(3), m=1, sigma=PER_ARM, seed=0)
+    rng = np.random.default_rng(0)
+    study.run(
+        lambda trial: constant if trial.arm == 0 else 3.0 * trial.arm + rng.standard_normal(),
+        max_evaluations=150,
+        progress=False,
+    )
+    assert study.done
+    assert study.shortlist.names == [2]
+    assert study.shortlist.guarantee.badge == "Heuristic"
+
+
 def test_equal_results_prove_nothing() -> None:
     study = begin(epsilon=0.1)
     study.run(lambda trial: value(trial) if trial.arm else 1.0, max_evaluations=200, progress=False)

@@ -53,7 +53,7 @@ def test_evidence_is_below_that_of_who_knows_the_truth() -> None:
         y = scale * rng.standard_normal(n)
         prior = Moments(*(np.array([[each]]) for each in (4.0, 0.1 * scale, 3.0 * scale**2)))
         more = Moments(*(np.array([[each]]) for each in (float(n), y.mean(), n * y.var())))
-        found = Differences.after_blocks(prior, 0.0).with_blocks(more)
+        found = Differences.after_blocks(prior, 0.0).with_blocks(more, 0.0)
         paid = float(price(prior, more)[0, 0])
         predicted = -0.5 * n * math.log(2.0 * math.pi * math.e * y.var()) - paid
         assert found.log_evidence[0, 0] <= predicted - norm.logpdf(y, 0.0, scale).sum() + 1e-9
@@ -72,7 +72,7 @@ def test_a_tie_passes_as_rarely_as_promised(delta: float) -> None:
 
     found = Differences.after_blocks(drawn(4), 0.0)
     for look in range(60):
-        found = found.with_blocks(drawn(2 + look // 4))
+        found = found.with_blocks(drawn(2 + look // 4), 0.0)
     assert (found.largest >= -math.log(delta)).mean() <= delta
 
 
@@ -123,3 +123,39 @@ def test_what_is_refused() -> None:
             begin(sigma=sigma)
     with pytest.raises(errors.InvalidInput, match="all replicates are 0 or 1"):
         begin().run(lambda trial: float(trial.seed % 5 > trial.arm), progress=False)
+
+
+@pytest.mark.parametrize(
+    "noise", [{"sigma": "estimate per arm"}, {"sigma": "bounded", "reward_range": (0.0, 1.0)}]
+)
+def test_of_two_results_of_a_cell_the_first_counts(noise: dict[str, Any]) -> None:
+    once, twice = (Study(arms=["a", "b"], m=1, blocks="random", seed=0, **noise) for _ in "ab")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        values = rng.random(2).tolist()
+        for study in (once, twice):
+            for trial, value in zip(study.ask(2), values, strict=True):
+                if study is twice and trial.arm == 0:
+                    study.tell(trial, value)
+                    study.tell_unasked([("a", 0.99, None, trial.block)])
+                else:
+                    study.tell(trial, value)
+    assert twice.round.strategy.inside.tolist() == once.round.strategy.inside.tolist()
+    first, second = (each.round.strategy._seen.sums for each in (once, twice))
+    assert first.tolist() == second.tolist()
+
+
+def test_the_unit_is_that_of_the_first_blocks() -> None:
+    strategies = []
+    for scale in (1.0, 1000.0):
+        study = Study(arms=["a", "b"], m=1, blocks="random", sigma="estimate per arm", seed=0)
+        rng = np.random.default_rng(0)
+        ahead = study.ask(48)
+        value = {trial.number: rng.normal() for trial in ahead}
+        for trial in ahead[40:]:
+            study.tell(trial, scale * value[trial.number])
+        for trial in ahead[:8]:
+            study.tell(trial, value[trial.number])
+        strategies.append(study.round.strategy)
+    assert strategies[0]._width == strategies[1]._width
+    assert strategies[0].plan.tolist() == strategies[1].plan.tolist()

@@ -27,6 +27,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from shortlist.arrays import Mask
+from shortlist.noise.estimated import rounding_of
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals
 from shortlist.plans.arm_bounds import ROUNDING
@@ -98,13 +99,27 @@ class Moments:
         between = apart**2 * (self.pulls * other.pulls / some)
         return Moments(pulls, means, self.squares + other.squares + between)
 
+    @property
+    def spread_squares(self) -> Reals:
+        """The sums of squares, or what rounding alone may make of them where that is more.
+
+        Results that are all equal are no normal noise, which the estimate of σ says; so an answer
+        that rests on them is heuristic. With sums of 0 there would be none.
+        """
+        return np.maximum(self.squares, self.pulls * rounding_of(self.means) ** 2)
+
     def placed(self, places: Integers) -> Moments:
         """The same where ``places`` says which of these arms each is."""
         return Moments(*(placed(each, places, 0.0) for each in vars(self).values()))
 
 
+def off_by(pulls: Reals) -> Reals:
+    """By how much a computed ln E may be too large through rounding."""
+    return np.asarray(1e-6 + 1e-11 * pulls)
+
+
 def price(prior: Moments, since: Moments) -> Reals:
-    """p_a = ln L_a(ȳ_a) − ln m_a; infinite where an arm has no two results that differ.
+    """p_a = ln L_a(ȳ_a) − ln m_a; infinite where an arm has no two results.
 
     Examples
     --------
@@ -116,9 +131,9 @@ def price(prior: Moments, since: Moments) -> Reals:
     from scipy.special import gammaln  # loads late
 
     n, before = since.pulls, prior.pulls
-    known = (n >= 2.0) & (since.squares > 0.0) & (before >= 2.0) & (prior.squares > 0.0)
+    known = (n >= 2.0) & (before >= 2.0)
     n, before = np.where(known, n, 2.0), np.where(known, before, 2.0)
-    squares, own = (np.where(known, e.squares, 1.0) for e in (since, prior))
+    squares, own = (np.where(known, e.spread_squares, 1.0) for e in (since, prior))
     between = (since.means - prior.means) ** 2 * (n * before / (n + before))
     degrees = before - 1.0
     predicted = (
@@ -167,10 +182,12 @@ def least_distance(d: float, n_b: float, n_c: float, u_b: float, u_c: float) -> 
     """
     if d <= 0.0:
         return 0.0
-    least = math.inf
+    # At the ends t is exact. A root near an end is not, and its rounding may be large beside u.
+    least = min(0.5 * n_b * math.log1p(d * d / u_b), 0.5 * n_c * math.log1p(d * d / u_c))
     for side in range(2):
         t = root(side * d, d, n_b, n_c, u_b, u_c)
-        at = 0.5 * n_b * math.log1p(t * t / u_b) + 0.5 * n_c * math.log1p((d - t) ** 2 / u_c)
+        rest = d - t
+        at = 0.5 * n_b * math.log1p(t * t / u_b) + 0.5 * n_c * math.log1p(rest * rest / u_c)
         least = min(least, at)
     return least
 
@@ -271,11 +288,12 @@ class LikelihoodEvidence:
     def _of_pairs(self, rows: Integers, arms: Integers) -> tuple[Reals, Four, Reals]:
         """ȳ_b − ȳ_c, n and u of both arms, and p_b + p_c, of pairs on which there is information."""
         b, since = self.rows[rows], self.since
-        spread = since.squares / np.maximum(since.pulls, 1.0)
+        spread = since.spread_squares / np.maximum(since.pulls, 1.0)
         off = ROUNDING * float(np.abs(since.means).max())
         apart = since.means[b] - since.means[arms] - off
         given = since.pulls[b], since.pulls[arms], spread[b], spread[arms]
-        return apart, given, np.maximum(self.price[b] + self.price[arms], 0.0)
+        paid = np.maximum(self.price[b] + self.price[arms], 0.0)
+        return apart, given, paid + off_by(since.pulls[b] + since.pulls[arms])
 
     def tested(self, rows: Integers, arms: Integers, level: float) -> LikelihoodEvidence:
         """With ln E of the pairs that have not passed."""

@@ -182,7 +182,8 @@ class CellEngine(PlanEngine):
             elif steps.kinds[step] == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
-                now.told[Cell(arm, int(steps.blocks[step]))] = value
+                # Of two results of a cell the first counts, or who tells could choose between them.
+                now.told.setdefault(Cell(arm, int(steps.blocks[step])), value)
                 if position.is_stopped[0]:
                     continue
                 late = False

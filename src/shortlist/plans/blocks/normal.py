@@ -23,9 +23,10 @@ import numpy as np
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
-from shortlist.noise.estimated import NormalWithinBlocks
-from shortlist.plans.bets.normal import Moments, price
+from shortlist.noise.estimated import NormalWithinBlocks, rounding_of
+from shortlist.plans.bets.normal import Moments, off_by, price
 from shortlist.plans.blocks.paired import COMMON_BLOCKS, Bets, CommonBlocks
+from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 
@@ -59,6 +60,7 @@ class Differences(Bets):
     slack: float
     prior: Moments
     since: Moments
+    off: float = 0.0  # by how much a difference may be off through rounding
 
     @classmethod
     def after_blocks(cls, prior: Moments, slack: float) -> Differences:
@@ -67,27 +69,26 @@ class Differences(Bets):
         nothing = np.full(shape, -np.inf)
         return cls(nothing, nothing, slack, prior, Moments(*np.zeros((3, *shape))))
 
-    def with_blocks(self, more: Moments) -> Differences:
+    def with_blocks(self, more: Moments, off: float) -> Differences:
         """With the blocks of one more plan."""
-        since = self.since + more
-        after = replace(self, since=since)
+        after = replace(self, since=self.since + more, off=off)
         now = after.log_evidence
         return replace(after, now=now, largest=np.maximum(self.largest, now))
 
     @property
     def log_evidence(self) -> Reals:
-        """The logarithm of E; −∞ where there is nothing yet, or all differences are equal."""
+        """The logarithm of E; −∞ where there is nothing yet."""
         paid, spread = self._terms
-        apart = np.maximum(self.since.means + self.slack, 0.0)
+        apart = np.maximum(self.since.means + self.slack - self.off, 0.0)
         known = np.isfinite(paid)
         grown = 0.5 * self.since.pulls * np.log1p(apart**2 / spread)
         return np.where(known, grown - np.where(known, paid, 0.0), -np.inf)
 
     @property
     def _terms(self) -> tuple[Reals, Reals]:
-        paid = np.maximum(price(self.prior, self.since), 0.0)
-        spread = self.since.squares / np.maximum(self.since.pulls, 1.0)
-        return paid, np.where(np.isfinite(paid), spread, 1.0)
+        paid = np.maximum(price(self.prior, self.since), 0.0) + off_by(self.since.pulls)
+        spread = self.since.spread_squares / np.maximum(self.since.pulls, 1.0)
+        return paid, np.where(np.isfinite(paid), np.maximum(spread, self.off**2), 1.0)
 
     def bounds(self, level: float) -> Reals:
         """The most by which c is better than b, with E at e^level."""
@@ -95,7 +96,7 @@ class Differences(Bets):
         known = np.isfinite(paid)
         grown = (level + np.where(known, paid, 0.0)) / np.maximum(self.since.pulls, 1.0)
         width = np.sqrt(spread * np.expm1(np.minimum(2.0 * grown, 700.0)))
-        return np.where(known, width - self.since.means, np.inf)
+        return np.where(known, width - self.since.means + self.off, np.inf)
 
 
 class NormalBlocks(CommonBlocks):
@@ -110,10 +111,25 @@ class NormalBlocks(CommonBlocks):
                 "the results of a pool are fixed numbers, and not normal: with a pool write "
                 "sigma='bounded' and reward_range=(low, high)."
             )
-        unit = UNIT * problem.sigma if problem.sigma > 0.0 else 1.0  # NaN before the first results
-        super().__init__(problem._replace(limits=(0.0, unit)))
+        super().__init__(problem._replace(limits=(0.0, 1.0)))
         arms = len(problem.features)
         self._all = Moments(*np.zeros((3, arms, arms)))  # of all blocks so far
+        self._largest = 0.0  # absolute value of a result so far
+
+    def decide(self, results: PlanResults, seed: int) -> None:
+        """Weigh the new results, and make the next plan.
+
+        The unit is that of the first plan: no result of a later block has a part in it.
+        """
+        if self._seen.blocks == 0:
+            noisiest = float(results.values.reshape(self._count, -1).std(axis=0).max())
+            unit = UNIT * noisiest if noisiest > 0.0 else 1.0
+            self._wanted, self._slack, self._first_slack = (
+                slack * self._width / unit
+                for slack in (self._wanted, self._slack, self._first_slack)
+            )
+            self._width = unit
+        super().decide(results, seed)
 
     def _no_bets(self, slack: float) -> Differences:
         """No evidence yet, with predictions by all blocks so far."""
@@ -123,13 +139,15 @@ class NormalBlocks(CommonBlocks):
         table = values.reshape(self._count, len(self._arms)).T
         more = moments_of(len(self.plan), self._arms, table)
         self._all = self._all + more
+        self._largest = max(self._largest, float(np.abs(table).max()))
+        off = float(rounding_of(self._largest))
         if self._seen.blocks == 0:
             self._strict, self._lenient = self._no_bets(0.0), self._no_bets(self._first_slack)
         else:
-            self._strict = self._strict.with_blocks(more)
-            self._lenient = self._lenient.with_blocks(more)
+            self._strict = self._strict.with_blocks(more, off)
+            self._lenient = self._lenient.with_blocks(more, off)
         self._namings = tuple(
-            each._replace(bets=cast(Differences, each.bets).with_blocks(more))
+            each._replace(bets=cast(Differences, each.bets).with_blocks(more, off))
             for each in self._namings
         )
         self._seen = self._seen.after(self._arms, table)

@@ -587,7 +587,10 @@ class CommonBlocks(CellStrategy):
         passed = np.zeros((len(gap), len(gap)), np.bool_)
         others = self._others(self.inside)
         passed[np.ix_(self.inside, others)] = self._margins(self.inside, self._wanted) >= 0.0
-        passed[np.ix_(self.inside, self.out & ~self.inside)] = True
+        if passed[
+            np.ix_(self.inside, others)
+        ].all():  # an arm that is out may be above b before that
+            passed[np.ix_(self.inside, self.out & ~self.inside)] = True
         slack = self._problem.epsilon
         upper = np.where(passed[j], np.maximum(np.minimum(upper, slack), gap), upper)
         lower = np.where(passed[:, j], np.minimum(np.maximum(lower, -slack), gap), lower)

@@ -320,7 +320,8 @@ class Shifted(GuessAndVerify):
         twin = self.copy()  # so that an exception on the way leaves all as it was
         arms, blocks, _ = results.singles
         listed = blocks[self._problem.may_be_listed[arms]]
-        twin._size = max(np.unique(listed, return_counts=True)[1].tolist())
+        sizes = np.unique(listed, return_counts=True)[1].tolist()
+        twin._size = max(sizes, default=self._size)  # a plan may be of controls alone
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
