@@ -321,3 +321,23 @@ def test_the_report_has_a_line_of_them() -> None:
     fail_often(study, 0)
     assert "Set aside" not in report.html(begin())
     assert "Set aside" in report.html(study)
+
+
+@pytest.mark.parametrize("blocks", [30, "random"])
+def test_an_arm_that_fails_on_one_block_is_set_aside(blocks: int | str) -> None:
+    given = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": blocks, "seed": 0}
+    study = Study(arms=["ash", "elm", "oak"], m=1, **given)
+    broken, failed = None, 0
+    while not study.set_aside:
+        for trial in study.ask(6):
+            broken = trial.block if broken is None else broken
+            if (trial.name, trial.block) == ("ash", broken):
+                study.fail(trial, "no answer")
+                failed += 1
+            else:  # the arm has results on all other blocks
+                study.tell(trial, 0.5)
+        assert failed <= 3
+    assert [failures.last.name for failures in study.set_aside] == ["ash"]
+    assert sum(trial.name == "ash" and trial.state == "told" for trial in study.trials) > 2
+    study.tell(arm="ash", block=broken, value=0.5)
+    assert not study.set_aside

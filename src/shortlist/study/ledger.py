@@ -78,9 +78,9 @@ NEVER = int(np.iinfo(np.int64).max)
 
 
 class Failures(NamedTuple):
-    """The failures in a row of an arm, in the order in which its trials were closed.
+    """The failures in a row of an arm, or of an arm on a block, in the order of their closing.
 
-    A result of the arm ends the row; what was cancelled does not count.
+    A result of the arm (on that block) ends the row; what was cancelled does not count.
     """
 
     number: int
@@ -212,8 +212,9 @@ class Ledger:
         self.additions: list[Addition] = []  # those of them that come after results
         self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
         self._order_held: list[int] = []
-        self._failing: dict[int, Failures] = {}  # by arm: those whose last trial failed
-        self.set_aside: dict[int, Failures] = {}  # and those of them that failed too often
+        # By arm, and by arm and block: those whose last trial failed.
+        self._failing: dict[tuple[int, int | None], Failures] = {}
+        self.set_aside: dict[int, Failures] = {}  # by arm: those that failed too often
 
     @cached_property
     def _one_step(self) -> Steps:
@@ -368,18 +369,27 @@ class Ledger:
             self._requested.setdefault(trial.worker, {})[trial.number] = None
 
     def _count_failures(self, trial: Trial) -> None:
-        """Take a trial that was closed into the failures in a row of its arm."""
-        before = self._failing.get(trial.arm)
-        if trial.state == "cancelled" or (trial.state == "told" and before is None):
+        """Take a trial that was closed into the failures in a row of its arm, and of its cell.
+
+        Where the arms of a block share a seed, an arm may fail on one block for ever and have
+        results on all others.
+        """
+        if trial.state == "cancelled":
             return
-        self._failing.pop(trial.arm, None)
+        rows = [None, trial.block_index] if self.blocks.shares_seed else [None]
+        for block in rows:
+            before = self._failing.pop((trial.arm, block), None)
+            if trial.state == "failed":
+                number, by = (
+                    (1, None) if before is None else (before.number + 1, before.set_aside_by)
+                )
+                failures = Failures(number, trial, trial if number == FAILURES_IN_A_ROW else by)
+                self._failing[trial.arm, block] = failures
         self.set_aside.pop(trial.arm, None)
-        if trial.state == "failed":
-            number, by = (1, None) if before is None else (before.number + 1, before.set_aside_by)
-            failures = Failures(number, trial, trial if number == FAILURES_IN_A_ROW else by)
-            self._failing[trial.arm] = failures
-            if failures.set_aside_by is not None:
-                self.set_aside[trial.arm] = failures
+        for (arm, _), failures in self._failing.items():
+            if arm == trial.arm and failures.set_aside_by is not None:
+                self.set_aside[arm] = failures
+                return
 
     def correct(self, trial: Trial, value: float, reason: str, at: float, worker: str) -> Trial:
         """Put a told result right; what it was stays in the log. Returns the corrected trial."""
@@ -499,8 +509,9 @@ class Ledger:
 
     def _end_failures(self) -> None:
         """An arm that is retired is not set aside."""
+        for row in [row for row in self._failing if row[0] in self.retired]:
+            del self._failing[row]
         for arm in self.retired:
-            self._failing.pop(arm, None)
             self.set_aside.pop(arm, None)
 
     def _enter(self, trial: Trial) -> None:
@@ -588,7 +599,8 @@ class Ledger:
 
     def _recount(self, touched: list[Trial], before: int) -> None:
         """Count failures among the trials that others closed since a change."""
-        arms = {trial.arm for trial in touched if trial.state == "failed"} | self._failing.keys()
+        failed = {trial.arm for trial in touched if trial.state == "failed"}
+        arms = failed | {arm for arm, _ in self._failing}
         of_them = [t for t in touched if t.arm in arms and (t.closed or 0) > before]
         for trial in sorted(of_them, key=lambda each: each.closed or 0):
             self._count_failures(trial)
