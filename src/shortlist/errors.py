@@ -232,7 +232,7 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     Examples
     --------
     >>> print(unknown_name("selection rule", "gredy", ["greedy", "both_arms"]))
-    unknown selection rule 'gredy': did you mean 'greedy'? Known: greedy, both.
+    unknown selection rule 'gredy': did you mean 'greedy'? Known: greedy, both_arms.
     """
     names = list(known)
     lower = {candidate.lower(): candidate for candidate in names}

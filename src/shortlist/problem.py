@@ -230,7 +230,7 @@ class Controls:
         Examples
         --------
         >>> Controls((0, 2)).places(6, block=0, seed=1)
-        {0: 1, 3: 1}
+        {2: 1, 5: 1}
         >>> NO_CONTROLS.places(6, block=0, seed=1)
         {}
         """

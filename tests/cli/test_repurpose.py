@@ -41,7 +41,7 @@ def test_the_command_from_files_to_shortlist(files: list[object], tmp_path: Path
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "In doubt: the results contradict what is assumed (that the means are linear",
+        "but the results contradict the assumption that the means are linear in the features",
         "baseline's",
         "HR@2",
         "AUC",
@@ -116,7 +116,7 @@ def test_the_command_without_matplotlib(
 def test_the_command_stops_early_and_without_features(files: list[object]) -> None:
     result = run(*files, "--classical", "--max-evaluations", 50)
     assert result.exit_code == 0, result.output
-    assert "50 evaluations, not stopped" in result.stdout
+    assert "the study has not stopped (50 evaluations)" in result.stdout
     assert "No guarantee yet" in result.stdout
     assert "nothing is assumed about them" in result.stdout
 

@@ -49,7 +49,8 @@ def test_the_published_figures_are_copied_right() -> None:
     table = pd.read_csv(PUBLISHED / "summary.csv")
     assert len(table) == len(declared) == 33
     for row in table.itertuples():
-        key = (EXPERIMENT_OF[str(row.experiment)], row.algorithm, row.selection)
+        selection = {"both": "both arms"}.get(str(row.selection), row.selection)
+        key = (EXPERIMENT_OF[str(row.experiment)], row.algorithm, selection)
         logged = (row.threshold, row.mean_samples, row.std_samples, row.error_rate, row.runs)
         assert declared[key] == logged
     features = np.loadtxt(PUBLISHED / "random_instance_N5_K10.csv").T

@@ -24,6 +24,7 @@ def test_json_has_the_same_keys_of_the_state_everywhere(plated: Path) -> None:
             "cancelled",
             "set_aside",
             "retired",
+            "controls",
             "added",
         ),
         *("budget", "estimated_error", "statistic", "epsilon", "remaining", "shortlist"),

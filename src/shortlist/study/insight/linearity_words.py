@@ -223,7 +223,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
 def _other_units(study: View) -> str:
     """A question, where σ is so small beside the results that it may be in other units."""
     values = [trial.value for trial in study.taken if trial.value is not None]
-    low, high = min(values), max(values)
+    low, high = min(values, default=0.0), max(values, default=0.0)
     if high - low < OTHER_UNITS * study.problem.sigma:
         return ""
     return f" Is σ in the units of the results, which lie between {low:.3g} and {high:.3g}?"
