@@ -193,9 +193,8 @@ def trace() -> dict[str, list[str]]:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     traced: dict[str, list[str]] = {}
     for _ in range(2):  # the first time loads and compiles
-        traced["Study()"], study = files_passed(
-            shortlist.Study, x, m=5, sigma=50.0, seed=1, algorithm="m-LinGapE"
-        )
+        traced["Study()"], _ = files_passed(shortlist.Study, x, m=5, sigma=50.0, seed=1)
+        study = shortlist.Study(x, m=5, sigma=50.0, seed=1, algorithm="m-LinGapE")
         for _ in range(300):  # far from any stop, and no look of the audit is due
             study.tell(study.ask(), 0.5)
         traced["ask"], trial = files_passed(study.ask)

@@ -11,9 +11,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import forks
+import shortlist
 from paths import BENCHMARKS, DOCS, ROOT
 from shortlist.numerics.jit import compile_at_once
 
@@ -65,6 +67,18 @@ def first_on_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_benchmark_loads(name: str) -> None:
     assert importlib.import_module(name).__doc__
+
+
+@pytest.mark.parametrize(("stored", "files", "calls"), [(False, 14, 124), (True, 19, 260)])
+def test_a_study_begins_in_few_steps(stored: bool, files: int, calls: int, tmp_path: Path) -> None:
+    """What only ``ask`` needs is made by the first ``ask``."""
+    house, passed = importlib.import_module("house"), []
+    for name in ("first", "second"):  # the first loads what it needs
+        place = {"storage": tmp_path / "studies.db", "name": name} if stored else {}
+        x = np.random.default_rng(0).standard_normal((20, 5))
+        passed, _ = house.files_passed(shortlist.Study, x, m=5, sigma=0.5, seed=0, **place)
+    assert len(set(passed)) <= files
+    assert len(passed) <= calls
 
 
 def test_a_tell_is_short() -> None:

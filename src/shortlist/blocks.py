@@ -210,6 +210,11 @@ class Blocks(ABC):
         """What is assumed of them, in a line of many assumptions."""
         return self.assumption
 
+    def check_taken(self, algorithm: str, takes: tuple[str, ...]) -> None:
+        """Raise where an algorithm ``takes`` other kinds of blocks, given by their words."""
+        if self.word not in takes:
+            raise InvalidSetting(self.refusal(algorithm))
+
     def refusal(self, algorithm: str) -> str:
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (

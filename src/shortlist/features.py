@@ -23,6 +23,7 @@ from shortlist.errors import InvalidFeatures, warn_caller
 from shortlist.files.reading import read_file
 from shortlist.numerics.blockwise import (
     blocks,
+    deviations,
     even,
     exponents,
     first_not_finite,
@@ -43,6 +44,7 @@ EXPRESSED = 2e-6
 # square leaves too few digits.
 UNEVEN, WORST = 1e5, 1e6
 LARGEST = 500  # powers of two: the squares of larger numbers are out of range
+TWINS = 1e-6  # of the usual distance between two arms: nearer ones nearly coincide
 UNSEEN = 1e-6  # of an arm's features, that a basis of lower rank may leave out
 
 
@@ -353,6 +355,27 @@ def fits_own_units(features: Reals) -> bool:
     values, _ = _singular(triangle_of(features), features.shape)
     scaled, _ = _singular(triangle_of(features, powers), features.shape)
     return len(values) == len(scaled) and bool(values[0] <= UNEVEN * values[-1])
+
+
+def look_doubtful(features: Reals) -> bool:
+    """Whether columns differ extremely in size, or two arms may nearly coincide.
+
+    Arms that nearly coincide are neighbours along any line; along one, so may others be.
+
+    Examples
+    --------
+    >>> look_doubtful(np.array([[1.0], [2.0], [3.0]])), look_doubtful(np.array([[1.0], [2.0], [2.000001]]))
+    (False, True)
+    """
+    if np.abs(exponents(features)).max() > LARGEST:
+        return True
+    spread = deviations(features)
+    varies = spread > 0.0
+    line = np.cos(np.arange(1.0, len(spread) + 1.0))  # any direction would do
+    line[varies] /= spread[varies] * np.linalg.norm(line)
+    line[~varies] = 0.0
+    apart = np.diff(np.sort(features @ line))
+    return bool(apart.min(initial=np.inf) < TWINS * np.sqrt(2.0 * varies.sum()))
 
 
 def _singular(triangle: Reals, shape: tuple[int, ...]) -> tuple[Reals, Reals]:

@@ -12,7 +12,7 @@ import numpy as np
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
-from shortlist.engine.algorithm import OWN, Algorithm, Procedure
+from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine, optimal_shares
 from shortlist.engine.many_arms.memory import GRAM_LIMIT
@@ -175,6 +175,7 @@ class GIFA(Algorithm):
 
         ``designs`` were made for another binding, and are shared with it if they are the same.
         """
+        problem.blocks.check_taken(self.name, self.takes)
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
@@ -197,6 +198,24 @@ class GIFA(Algorithm):
             )
         if designs is None or not designs.are_of(features, noise):
             designs = Designs(features, noise)
+        return Procedure(
+            self,
+            problem,
+            partial(self._parts, problem, chosen, features, initial, setting, designs),
+            rebind=partial(self.bind, threshold=chosen, designs=designs),
+        )
+
+    def _parts(
+        self,
+        problem: Problem,
+        chosen: Threshold,
+        features: Reals,
+        initial: Integers,
+        setting: ThresholdInputs,
+        designs: Designs,
+    ) -> Parts:
+        """What the procedure is made of."""
+        noise = problem.relative_noise
         rules = {**self.rules, "threshold": chosen.rule}
         has_pilot = "pilot" in chosen.rule.traits
         again = self._spanning(problem, features) if has_pilot else np.zeros(0, np.int64)
@@ -207,7 +226,7 @@ class GIFA(Algorithm):
             epsilon=problem.epsilon,
             noise=noise,
             initial=initial,
-            regularization=regularization,
+            regularization=setting.regularization,
             shift=chosen.shift(setting),
             stop=rules["stopping"].name,
             lagged="lagged" in rules["stopping"].traits,
@@ -224,15 +243,8 @@ class GIFA(Algorithm):
             allocation=ALLOCATIONS[self.allocation],
             elimination=self.elimination,
         )
-        return Procedure(
-            self,
-            problem,
-            chosen,
-            setting,
-            relation_on(problem, Unrelated if self.classical else Linear),
-            engine,
-            rebind=partial(self.bind, threshold=chosen, designs=designs),
-        )
+        relation = relation_on(problem, Unrelated if self.classical else Linear)
+        return Parts(chosen, setting, relation, engine)
 
     def chosen_threshold(self, problem: Problem, threshold: Any = None) -> Threshold:
         """The threshold on this problem: the one given, or the algorithm's own."""

@@ -89,7 +89,7 @@ def arms_tell_of_others(problem: Problem) -> bool:
 
 def resolve_choice(
     choice: str | Algorithm | None, threshold: Any, problem: Problem, budget: object = None
-) -> tuple[str | Algorithm, Any]:
+) -> tuple[Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
     Where nothing is named it is ``"auto"``: with a budget ``PairsInDoubt``; with a threshold m-LinGapE,
@@ -98,17 +98,19 @@ def resolve_choice(
     Examples
     --------
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
-    >>> resolve_choice("m-LinGapE", "auto", problem)
+    >>> algorithm, threshold = resolve_choice("m-LinGapE", "auto", problem)
+    >>> algorithm.name, threshold
     ('m-LinGapE', 'pilot')
     """
     if budget is not None:
-        choice = _with_budget(choice, budget)
-    elif choice is None or is_auto(choice):
-        given = threshold is not None and not is_auto(threshold)
-        choice = "m-LinGapE" if given else recommended(problem)
-    algorithm = find_algorithm(choice)
-    resolved, threshold = algorithm.with_threshold(problem, threshold)
-    return choice if resolved is algorithm else resolved, threshold
+        algorithm = _with_budget(choice, budget)
+    elif not (choice is None or is_auto(choice)):
+        algorithm = find_algorithm(choice)
+    elif threshold is None or is_auto(threshold):
+        algorithm = recommended(problem)
+    else:
+        algorithm = ALGORITHMS["m-LinGapE"]
+    return algorithm.with_threshold(problem, threshold)
 
 
 def algorithm_for_trust(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine
 from shortlist.engine.some_arms import SomeArms
-from shortlist.errors import InvalidSetting
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
@@ -137,24 +136,51 @@ class Algorithm(ABC):
         return f"this software's, after {introduced}" if self.adapted else introduced
 
 
-@dataclass(frozen=True)
-class Procedure:
-    """An algorithm on a problem: what a study or a comparison runs."""
+class Parts(NamedTuple):
+    """What a procedure is made of."""
 
-    algorithm: Algorithm
-    problem: Problem  # what is asked
     threshold: Threshold | StrategyThreshold  # how wide the indices are
     setting: ThresholdInputs  # what the threshold was computed from
     relation: Relation  # what is assumed of how the means depend on the features
-    engine: AnyEngine  # the algorithm's parts, on this problem
+    engine: AnyEngine  # the algorithm's rules or plans, on this problem
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """An algorithm on a problem that it suits: what a study or a comparison runs."""
+
+    algorithm: Algorithm
+    problem: Problem  # what is asked
+    make: Callable[[], Parts]  # called when one of them is first read: a study begins at once
     # The same algorithm and threshold on another problem, where σ or ε may be another.
     rebind: Callable[[Problem], Procedure]
     # The rows of the arms that are left, where others were retired; None if all are.
     left: Integers | None = None
 
-    def __post_init__(self) -> None:
-        if self.problem.blocks.word not in self.algorithm.takes:
-            raise InvalidSetting(self.problem.blocks.refusal(self.name))
+    @cached_property
+    def parts(self) -> Parts:
+        """What it is made of."""
+        return self.make()
+
+    @cached_property
+    def threshold(self) -> Threshold | StrategyThreshold:
+        """How wide the indices are."""
+        return self.parts.threshold
+
+    @cached_property
+    def setting(self) -> ThresholdInputs:
+        """What the threshold was computed from."""
+        return self.parts.setting
+
+    @cached_property
+    def relation(self) -> Relation:
+        """What is assumed of how the means depend on the features."""
+        return self.parts.relation
+
+    @cached_property
+    def engine(self) -> AnyEngine:
+        """The algorithm's rules or plans, on this problem."""
+        return self.parts.engine
 
     @property
     def name(self) -> str:
@@ -188,7 +214,8 @@ class Procedure:
         own = is_identity(inner.engine.setup.features)
         features = np.eye(problem.arms) if own else problem.reduced
         engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
-        return replace(inner, problem=problem, engine=engine, left=arms)
+        make = partial(Parts, inner.threshold, inner.setting, inner.relation, engine)
+        return replace(inner, problem=problem, make=make, left=arms)
 
     @property
     def arms_left(self) -> Integers:

@@ -90,6 +90,20 @@ def sizes(table: Reals) -> Reals:
     return np.asarray(np.ldexp(np.sqrt(squares / len(table)), powers))
 
 
+def deviations(table: Reals) -> Reals:
+    """The standard deviation of every column.
+
+    Examples
+    --------
+    >>> deviations(np.array([[3.0, 1.0], [5.0, 1.0]])).tolist()
+    [1.0, 0.0]
+    """
+    middle, squares = table.mean(axis=0), np.zeros(table.shape[1])
+    for rows in blocks(table):
+        squares += ((table[rows] - middle) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(squares / len(table)))
+
+
 def even(table: Reals) -> Reals:
     """The table with every column brought to a root mean square of 1; a column of zeros stays.
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS
-from shortlist.engine.algorithm import OWN, Algorithm, Procedure
+from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.errors import InvalidSetting
+from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.plans.engine import PlanEngine
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Relation, relation_on
+from shortlist.rules.registry import AUTO
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
 
 
@@ -54,10 +58,15 @@ class Planned(Algorithm):
     uses_noise : bool
         Whether the strategy uses a σ for every arm, and can begin with replicates from which σ is
         estimated; else it takes the largest σ for all arms, and σ must be known.
-    engine : type
-        What fills its plans with results.
+    engine : callable
+        From the strategy and the reduced problem, what fills its plans with results.
     takes : tuple of str
         The kinds of blocks that it works with.
+    most_arms : int, optional
+        How many arms it takes at most; by default any number.
+    checks : bool
+        Whether the strategy may refuse a problem. It is then made as soon as a study begins, else
+        when it is first needed.
     uses_costs : bool
         Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     in_range : Planned, optional
@@ -93,8 +102,12 @@ class Planned(Algorithm):
     results: ResultModel = field(default_factory=SubGaussian)
     interval: ArmInterval | None = None
     uses_noise: bool = False
-    engine: type[PlanEngine] = PlanEngine
+    engine: Callable[[Callable[[ReducedProblem], Strategy], ReducedProblem], PlanEngine] = (
+        PlanEngine
+    )
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
+    most_arms: int | None = None
+    checks: bool = True
     uses_costs: bool = False
     in_range: Planned | None = None
     own_sigma: Planned | None = None
@@ -104,19 +117,35 @@ class Planned(Algorithm):
         """Its name: the strategy is the user's own code."""
         return {"name": self.name, "strategy": OWN}
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
-        """The algorithm on a problem."""
-        suited = problem.noise.suited(self, self.in_range or self, self.own_sigma or self)
-        if suited is not self:
-            return suited.bind(problem, threshold)
-        if threshold is not None:
+    def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Planned, None]:
+        """The algorithm and None: its bounds are its own, for ``"auto"`` too."""
+        if not (threshold is None or (isinstance(threshold, str) and threshold == AUTO)):
+            own = self._suited(problem).threshold.name
             raise InvalidSetting(
-                f"{self.name} uses its own bound ({self.threshold.name!r}), which cannot be "
+                f"{self.name} uses its own bound ({own!r}), which cannot be "
                 f"replaced: leave threshold=None, got {threshold!r}."
             )
+        return self, None
+
+    def _suited(self, problem: Problem) -> Planned:
+        """The same algorithm for what is known about the noise."""
+        return problem.noise.suited(self, self.in_range or self, self.own_sigma or self)
+
+    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
+        """The algorithm on a problem."""
+        suited = self._suited(problem)
+        if suited is not self:
+            return suited.bind(problem, threshold)
+        self.with_threshold(problem, threshold)
+        problem.blocks.check_taken(self.name, self.takes)
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}."
+            )
+        if self.most_arms is not None and problem.arms > self.most_arms:
+            raise InvalidSetting(
+                f"{self.name} is for {self.most_arms:,} arms at most, got {problem.arms:,}: use "
+                "m-LinGapE, or leave out arms that are known to be bad."
             )
         noise = self.results.noise(problem.noise, self.name)
         if problem.noise.needs_replicates and not self.uses_noise:
@@ -125,14 +154,23 @@ class Planned(Algorithm):
                 f"sigma={problem.noise.word!r} needs: give a number for sigma, or another "
                 "algorithm, such as Guess-and-verify."
             )
-        delta = noise.left_of(problem.delta)
         relation = self.relation(problem)
         looks = relation.uses_features or relation.guide
         features = problem.reduced if looks else np.eye(problem.arms)
+        make = partial(self._parts, problem, noise, features)
+        procedure = Procedure(self, problem, make, rebind=self.bind)
+        # Where σ or costs lie very far apart there may be no first plan.
+        if self.checks or problem.costs.stated or problem.relative_noise.min() < 1.0:
+            _ = procedure.engine.setup  # makes the strategy
+        return procedure
+
+    def _parts(self, problem: Problem, noise: Noise, features: Reals) -> Parts:
+        """What the procedure is made of."""
+        classical = not self.relation(problem).uses_features
         setting = ThresholdInputs.of(
-            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.sigma
+            problem, classical=classical, rank=features.shape[1], sigma=noise.sigma
         )
-        given = problem.m, noise.sigma, delta, problem.epsilon
+        given = problem.m, noise.sigma, noise.left_of(problem.delta), problem.epsilon
         reduced = ReducedProblem(
             features,
             *given,
@@ -149,12 +187,5 @@ class Planned(Algorithm):
             once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
             pulls = noise.initial_pulls(once, 1, problem.arms)
             reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
-        return Procedure(
-            self,
-            problem,
-            self.threshold,
-            setting,
-            relation_on(problem, self.relation),
-            self.engine(self.strategy, reduced),
-            rebind=self.bind,
-        )
+        relation = relation_on(problem, self.relation)
+        return Parts(self.threshold, setting, relation, self.engine(self.strategy, reduced))

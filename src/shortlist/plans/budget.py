@@ -114,13 +114,15 @@ class Budgeted(Algorithm):
                 f"and fewer than {problem.rank} evaluations leave some means unknown. Pass at least "
                 f"budget={problem.rank}, better several times as much."
             )
-        strategy = partial(self.spending, budget=self.budget)
-        plain = Planned(strategy=strategy, threshold=NORMAL, name=self.name)
-        procedure = plain.bind(problem, threshold)
-        assert isinstance(procedure.engine, PlanEngine)
-        engine = BudgetEngine(strategy, procedure.engine.problem, aim=Budget(self.budget))
-        given = self, problem, NORMAL, procedure.setting, procedure.relation, engine
-        return BudgetedProcedure(*given, rebind=self.bind)
+        plain = Planned(
+            strategy=partial(self.spending, budget=self.budget),
+            threshold=NORMAL,
+            name=self.name,
+            engine=partial(BudgetEngine, aim=Budget(self.budget)),
+            checks=False,
+        )
+        make = plain.bind(problem, threshold).make
+        return BudgetedProcedure(self, problem, make, rebind=self.bind)
 
 
 NEAR = 256  # arms on either side of the boundary that are looked at

@@ -265,11 +265,6 @@ class GuessAndVerify(Strategy):
         kind: type[Verifier] = ByEstimates,
     ) -> None:
         arms = len(problem.features)
-        if arms > MOST_ARMS:
-            raise InvalidSetting(
-                f"guess-and-verify is for {MOST_ARMS:,} arms at most, got {arms:,}: use m-LinGapE, "
-                "or leave out arms that are known to be bad."
-            )
         verifier = self.verifier(problem, kind)
         shares = verifier.shares if shares is None else shares
         left = 1.0 - sum(shares)
@@ -853,6 +848,8 @@ def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
         interval=INTERVAL,
         uses_noise=True,
         uses_costs=True,
+        most_arms=MOST_ARMS,
+        checks=False,
         **others,
     )
     return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets))

@@ -38,7 +38,13 @@ from shortlist.plans.evidence import (
     expected_verification,
     squared_threshold,
 )
-from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify, Tables, with_bets
+from shortlist.plans.guess_and_verify import (
+    MOST_ARMS,
+    NAMED_SETS,
+    GuessAndVerify,
+    Tables,
+    with_bets,
+)
 from shortlist.plans.means import (
     Fit,
     Means,
@@ -500,6 +506,8 @@ class Guided(Algorithm):
             adapted=self.adapted,
             uses_noise=True,
             uses_costs=True,
+            most_arms=MOST_ARMS,
+            checks=False,
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))

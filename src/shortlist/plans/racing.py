@@ -433,6 +433,7 @@ ALGORITHMS = {
         relation=Unrelated,
         results=row.interval.results,
         interval=row.interval.of_arm,
+        checks=False,
     )
     for row in _TABLE
 }

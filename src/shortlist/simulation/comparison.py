@@ -193,8 +193,7 @@ def _procedures(
     procedures: dict[str, Procedure] = {}
     listed = {find_algorithm(choice).name for choice in choices if not is_auto(choice)}
     for choice in choices:
-        chosen, threshold_chosen = resolve_choice(choice, threshold, problem)
-        algorithm = find_algorithm(chosen)
+        algorithm, threshold_chosen = resolve_choice(choice, threshold, problem)
         name = algorithm.name
         if is_auto(choice) and name in listed:
             name = f"auto ({name})"

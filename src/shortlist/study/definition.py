@@ -49,7 +49,7 @@ class Definition:
         cls,
         problem: Problem,
         *,
-        algorithm: str | Algorithm,
+        algorithm: Algorithm,
         threshold: Any,
         seed: int,
         lease: object,
@@ -64,7 +64,7 @@ class Definition:
             "delta": problem.delta,
             "epsilon": problem.epsilon,
             "S": problem.S,
-            "algorithm": _described(find_algorithm(algorithm)),
+            "algorithm": _described(algorithm),
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
@@ -174,6 +174,11 @@ class Definition:
         choices = json.dumps(self.choices, sort_keys=True)
         return hashlib.blake2b((choices + self.features_hash).encode()).digest()
 
+    @property
+    def fingerprint(self) -> str:
+        """The study's fingerprint before any change."""
+        return first_fingerprint(self.digest).hexdigest()
+
     def as_begun(self, stored: Definition, added: Sequence[Addition]) -> Definition:
         """Without the arms at its end that were added to the stored study later; else as it is."""
         later: list[Label] = []
@@ -208,18 +213,18 @@ class Definition:
             f"was measured would not fit them.{_unless('features it began with')}"
         )
 
-    def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[str | Algorithm, Any]:
+    def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[Algorithm, Any]:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
         stored, threshold = self.choices["algorithm"], self.choices["threshold"]
         settings = stored.get("settings", {})
         if algorithm is not None:
-            given = _described(find_algorithm(algorithm))
+            chosen = find_algorithm(algorithm)
+            given = _described(chosen)
             if given != stored:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with algorithm = {_shown(stored)}, but "
                     f"{_shown(given)} was given."
                 )
-            chosen: str | Algorithm = algorithm
         elif settings.get("model") is not None:
             raise InvalidSetting(
                 f"the study {name!r} was run with a model of your own ({settings['model']}), and storage "
@@ -238,6 +243,11 @@ class Definition:
                 f"never code: {_passed_again('threshold as part of a GIFA', 'algorithm')}."
             )
         return chosen, threshold
+
+
+def first_fingerprint(settings: bytes) -> Any:
+    """The digest of a study's settings, to which every change is added."""
+    return hashlib.blake2b(settings, digest_size=16)
 
 
 def _unless(what: str) -> str:
@@ -293,9 +303,9 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
     return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}
 
 
-def _algorithm(described: dict[str, Any]) -> str | Algorithm:
+def _algorithm(described: dict[str, Any]) -> Algorithm:
     if "kind" not in described:
-        return str(described["name"])
+        return find_algorithm(str(described["name"]))
     if described["kind"] not in Algorithm.kinds:
         raise DamagedStorage(
             f"the study's algorithm, {described['name']}, is not known to this version."

@@ -35,6 +35,7 @@ from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study.definition import first_fingerprint
 from shortlist.study.model import Addition
 from shortlist.study.trial import (
     FAILURES_IN_A_ROW,
@@ -755,11 +756,6 @@ class Ledger:
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
             raise UnknownTrial(f"trial {number} belongs to another study.")
         return own
-
-
-def first_fingerprint(settings: bytes) -> Any:
-    """The digest of a study's settings, to which every change is added."""
-    return hashlib.blake2b(settings, digest_size=16)
 
 
 def _digest(words: str) -> float:

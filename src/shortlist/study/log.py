@@ -37,7 +37,6 @@ from shortlist.study.ledger import (
     Ledger,
     Retirement,
     Source,
-    first_fingerprint,
     key_of_trial,
 )
 from shortlist.study.model import Addition, Ahead, Model, machine
@@ -83,14 +82,13 @@ class Log:
         self._is_changing = False
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
         self._leases: Mapping[str, float] = {}  # of runs, as they were last read
-        self._forget()
-        self._agreed = 0
+        # How many changes ledger, model and storage agree on; −1 before anything was read, and there
+        # is no ledger. If it is another number than the ledger counts, a change was cut short.
+        self._agreed = -1
         STUDIES.add(self)
 
     def _forget(self) -> None:
         """Begin with nothing: the next change takes in what is stored."""
-        # How many changes ledger, model and storage agree on. If it is another number than the
-        # ledger counts, a change was cut short.
         self._agreed = -1
         self._ledger = empty_ledger(self._definition)
         self._model: Model | None = None  # made when it is needed
@@ -158,8 +156,9 @@ class Log:
         return bool(self._definition.choices["intercept"])
 
     def _mend(self) -> None:
-        """Read all of it again where a change was cut short."""
-        if self._agreed != self._ledger.changes and not self._is_changing:
+        """Read all of it where nothing was read yet, or a change was cut short."""
+        is_current = self._agreed >= 0 and self._agreed == self._ledger.changes
+        if not is_current and not self._is_changing:
             self.refresh()
 
     def _begin_model(self) -> Model:
@@ -218,7 +217,7 @@ class Log:
         has not been made here, and whoever looks next reads again what the storage has.
         """
         with self._lock:
-            if self._agreed != self._ledger.changes:
+            if self._agreed < 0 or self._agreed != self._ledger.changes:
                 self._forget()
             self._is_changing = True
             try:
@@ -830,8 +829,7 @@ def arms_added(storage: Storage) -> list[Addition]:
 
 def begun(definition: Definition) -> Checkpoint:
     """The checkpoint of a study that was begun just now."""
-    fingerprint = first_fingerprint(definition.digest).hexdigest()
-    return Checkpoint(0, fingerprint, "", "", "running")
+    return Checkpoint(0, definition.fingerprint, "", "", "running")
 
 
 def empty_ledger(definition: Definition) -> Ledger:

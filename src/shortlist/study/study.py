@@ -34,7 +34,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
-from shortlist.features import features_and_names
+from shortlist.features import features_and_names, look_doubtful
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
@@ -233,9 +233,8 @@ class Study(View):
             trust, model, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
-        procedure = find_algorithm(chosen).bind(problem, wide)
-        # The setup first: a strategy refuses there what it cannot plan for.
-        if procedure.engine.setup.aim.certifies and (doubt := suspicious_delta(problem.delta)):
+        procedure = chosen.bind(problem, wide)
+        if (doubt := suspicious_delta(problem.delta)) and procedure.engine.setup.aim.certifies:
             raise InvalidSetting(doubt)
         definition = Definition.of(
             problem,
@@ -248,8 +247,10 @@ class Study(View):
             intercept=bool(intercept),
         )
         self.name, self.created_at = "study" if name is None else name, time.time()
-        back_end: Storage = MemoryStorage(begun(definition))
-        if storage is not None:
+        back_end: Storage
+        if storage is None:
+            back_end = MemoryStorage(begun(definition))
+        else:
             from shortlist.storage.opening import checked_name, open_storage
 
             self.name, back_end = checked_name(name), open_storage(storage, create=True)
@@ -267,11 +268,12 @@ class Study(View):
             if wanted != (definition.choices["algorithm"], definition.choices["threshold"]):
                 # What is chosen by default is what it was when the study was begun.
                 chosen, wide = definition.recalled(None, self.name)
-                procedure = find_algorithm(chosen).bind(problem, wide)
+                procedure = chosen.bind(problem, wide)
             elif procedure.problem is not problem:
-                procedure = find_algorithm(chosen).bind(problem, wide)
+                procedure = chosen.bind(problem, wide)
         self._begin(procedure, definition, back_end)
-        if procedure.relation.uses_features:
+        doubtful = features is not None and look_doubtful(problem.features)
+        if doubtful and procedure.relation.uses_features:
             warn_of_features(problem)
 
     @classmethod
@@ -313,7 +315,7 @@ class Study(View):
             )
             chosen, threshold = definition.recalled(algorithm, study.name)
             problem = definition.problem().locked()
-            study._begin(find_algorithm(chosen).bind(problem, threshold), definition, back_end)
+            study._begin(chosen.bind(problem, threshold), definition, back_end)
         except ShortlistError:
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:

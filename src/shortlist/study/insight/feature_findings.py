@@ -1,7 +1,7 @@
 """What can be said about the features before any evaluation.
 
-``warn_of_features`` is the check at the door, when a study begins; everything else is found when
-somebody reads it.
+``features.look_doubtful`` is the check at the door, when a study begins; all this is found when it says so,
+or when somebody reads it.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
-from shortlist.features import EXPRESSED
+from shortlist.features import EXPRESSED, LARGEST, TWINS
 from shortlist.noise.spread import Found
 from shortlist.numerics.blockwise import (
-    blocks,
+    deviations,
     even,
     exponents,
     first_like,
@@ -29,9 +29,8 @@ from shortlist.problem import Problem
 from shortlist.study.insight.finding import Finding
 
 UNEVEN, ILL = 100.0, 1e3  # ratios of columns' sizes, and condition numbers, to note
-FAR = 500  # powers of two: the squares of such columns are out of range
 OUTLYING = 10.0  # times the median norm
-NEAR, TWINS = 1e-3, 1e-6  # of the usual distance between two arms
+NEAR = 1e-3  # of the usual distance between two arms
 _EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
 
 
@@ -70,32 +69,10 @@ def without_features(words: str) -> list[Finding]:
 
 
 def warn_of_features(problem: Problem) -> None:
-    """Warn of features that contradict the guarantee or may keep a study from its stop.
-
-    The features are examined in full only where a glance says that they may do so.
-    """
-    if not _is_doubtful(problem):
-        return
+    """Warn of features that contradict the guarantee or may keep a study from its stop."""
     for finding in examine_features(problem):
         if finding.level == "warning":
             warn_caller(UnhealthyFeatures(str(finding)))
-
-
-def _is_doubtful(problem: Problem) -> bool:
-    """Whether columns differ extremely in size, or two arms may nearly coincide.
-
-    Arms that nearly coincide are neighbours along any line; along one, so may others be.
-    """
-    x = problem.features
-    if np.abs(exponents(x)).max() > FAR:
-        return True
-    spread = _spread(x)
-    varies = spread > 0.0
-    line = np.cos(np.arange(1.0, len(spread) + 1.0))  # any direction would do
-    line[varies] /= spread[varies] * np.linalg.norm(line)
-    line[~varies] = 0.0
-    apart = np.diff(np.sort(x @ line))
-    return bool(apart.min(initial=np.inf) < TWINS * math.sqrt(2.0 * varies.sum()))
 
 
 def _rank(problem: Problem) -> Found:
@@ -167,7 +144,7 @@ def _scaling(problem: Problem) -> Found:
 def _norms(problem: Problem) -> Found:
     features = problem.given.numbers
     power = int(exponents(features).max())
-    if abs(power) > FAR:
+    if abs(power) > LARGEST:
         norms = np.ldexp(np.sqrt(squared_norms(np.ldexp(features, -power))), power)
     else:
         norms = np.sqrt(squared_norms(features))
@@ -237,9 +214,9 @@ def _nearest_pair(x: Reals) -> tuple[int, tuple[int, int], float]:
     """How many arms have a near neighbour, the nearest pair, and its relative distance."""
     from scipy.spatial import KDTree
 
-    if np.abs(exponents(x)).max() > FAR:
+    if np.abs(exponents(x)).max() > LARGEST:
         x = even(x)
-    spread = _spread(x)
+    spread = deviations(x)
     varies = spread > 0.0
     scale = np.where(varies, 1.0 / np.where(varies, spread, 1.0), 0.0)
     usual = math.sqrt(2.0 * int(varies.sum()))
@@ -258,14 +235,6 @@ def _nearest_pair(x: Reals) -> tuple[int, tuple[int, int], float]:
         pair = int(kept[one]), int(kept[partner[one]])
         kept = kept[near]
     return int(near.sum()), pair, float(distances[one])
-
-
-def _spread(x: Reals) -> Reals:
-    """The standard deviation of every column."""
-    middle, total = x.mean(axis=0), np.zeros(x.shape[1])
-    for rows in blocks(x):
-        total += ((x[rows] - middle) ** 2).sum(axis=0)
-    return np.asarray(np.sqrt(total / len(x)))
 
 
 def _offset(problem: Problem) -> Found:
