@@ -13,6 +13,7 @@ import pytest
 
 import shortlist
 from command_line import asked, does
+from plate_results import SIGMA, PlateResults
 from shortlist import Study, errors
 from shortlist.plans.blocks.shifted import Shifted
 from shortlist.plans.results import PlanResults
@@ -24,26 +25,12 @@ from stored import assert_same
 NAMES = [*(f"c{k}" for k in range(8)), "DMSO", "best known"]
 MEANS = np.array([*np.linspace(0.0, 2.1, 8), 0.0, 9.0])
 WELLS = {"DMSO": 2, "best known": 1}
-SIGMA = 0.4
+value, measured = PlateResults(MEANS).value, PlateResults(MEANS).measured
 
 
 def begin(storage: Path | None = None, **given: Any) -> Study:
     settings: dict[str, Any] = {"arms": NAMES, "m": 2, "sigma": SIGMA, "seed": 3, "blocks": "shift"}
     return Study(storage=storage, **{**settings, "controls": WELLS, **given})
-
-
-def value(trial: shortlist.Trial) -> float:
-    """A result: the arm's mean, the shift of its plate, and noise by its own seed."""
-    shift = 50.0 * np.random.default_rng(trial.block_index).normal()
-    return float(MEANS[trial.arm] + shift + SIGMA * np.random.default_rng(trial.seed).normal())
-
-
-def measured(study: Study, plates: int, wells: int = 12) -> Study:
-    for _ in range(plates):
-        if study.done:
-            break
-        study.tell_many((trial, value(trial)) for trial in study.ask(wells))
-    return study
 
 
 @pytest.mark.parametrize(

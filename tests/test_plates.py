@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from command_line import asked, does
+from plate_results import SIGMA, PlateResults
 from shortlist import Study
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.report import html
@@ -17,28 +18,14 @@ from shortlist.study.plate import match, read_plate, write_plate
 from stored import assert_same, later
 
 MEANS = np.linspace(0.0, 3.0, 10)
-SIGMA = 0.4
 NAMES = [f"c{k}" for k in range(10)]
+value, measured = PlateResults(MEANS).value, PlateResults(MEANS).measured
 FEATURES = np.column_stack([np.ones(10), MEANS, MEANS**2])
 
 
 def begin(storage: str | Path | None = None, **given: object) -> Study:
     given = {"arms": NAMES, "m": 2, "sigma": SIGMA, "seed": 3, "blocks": "shift", **given}
     return Study(storage=storage, **given)  # type: ignore[arg-type]
-
-
-def value(trial) -> float:
-    """A result: the arm's mean, the shift of its plate, and noise by its own seed."""
-    shift = 50.0 * np.random.default_rng(trial.block_index).normal()
-    return float(MEANS[trial.arm] + shift + SIGMA * np.random.default_rng(trial.seed).normal())
-
-
-def measured(study: Study, plates: int, wells: int = 12) -> Study:
-    for _ in range(plates):
-        if study.done:
-            break
-        study.tell_many((trial, value(trial)) for trial in study.ask(wells))
-    return study
 
 
 def test_every_request_is_a_block_and_shifts_do_not_matter():

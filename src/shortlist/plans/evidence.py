@@ -548,6 +548,7 @@ def boundary_needs(
     return b, c, squared * (sigma / gaps) ** 2
 
 
+@dataclass(frozen=True, eq=False)
 class Verifier(ABC):
     """Which evidence suits the noise, and what results have shown of it.
 
@@ -555,6 +556,10 @@ class Verifier(ABC):
 
     Attributes
     ----------
+    problem : ReducedProblem
+        What the strategy is given.
+    means : Means
+        How results become means, with the variances as they are known now.
     keeps_values : bool
         Whether it needs every single result, not only their numbers and sums.
     goes_on : bool
@@ -565,8 +570,6 @@ class Verifier(ABC):
         The shares of δ for each time that sets are named.
     most_rows : int
         The number of arms up to which all of them have rows in the tables from the start.
-    means : Means
-        How results become means, with the variances as they are known now.
     """
 
     keeps_values: ClassVar[bool] = False
@@ -574,6 +577,8 @@ class Verifier(ABC):
     keeps_named: ClassVar[bool] = True
     shares: ClassVar[tuple[float, ...]] = SHARES
     most_rows: ClassVar[int] = ALL_ROWS
+
+    problem: ReducedProblem
     means: Means
 
     @classmethod
@@ -615,9 +620,9 @@ class Verifier(ABC):
         ``largest_risk`` is that of all sets that are named.
         """
 
-    @abstractmethod
     def predicted(self, rows: Integers, guess: Fit) -> Evidence | None:
         """The same by how well a model predicts the results, where there is such evidence."""
+        return None
 
     @abstractmethod
     def intervals(self) -> tuple[Reals, Reals]:
@@ -627,9 +632,9 @@ class Verifier(ABC):
         """About the C² at which a pair of a set that is named now is going to pass, at this level."""
         return float(squared_threshold(level, 1.0 / PRIOR))
 
-    @abstractmethod
     def with_slack(self, epsilon: float) -> Self:
         """The same with another ε."""
+        return replace(self, problem=self.problem._replace(epsilon=epsilon))
 
     def verification(self, means: Reals, inside: Mask) -> float | None:
         """About how many results verify these arms, if these are the means; None where widths tell."""
@@ -650,16 +655,12 @@ class ByEstimates(Verifier):
 
     Attributes
     ----------
-    problem : ReducedProblem
-        With σ of every arm.
     arms : ArmEvidence
         What all plans so far say of every arm.
     """
 
     goes_on: ClassVar[bool] = True
 
-    problem: ReducedProblem
-    means: Means
     arms: ArmEvidence
 
     @classmethod
@@ -684,10 +685,6 @@ class ByEstimates(Verifier):
     def taking_over(self, before: ByEstimates, places: Integers) -> ByEstimates:
         """With what the plans before said of every arm."""
         return replace(self, arms=before.arms.placed(places, self.arms))
-
-    def with_slack(self, epsilon: float) -> ByEstimates:
-        """The same with another ε."""
-        return replace(self, problem=self.problem._replace(epsilon=epsilon))
 
     def nothing(self, rows: Integers) -> PairEvidence:
         """With ρ from the first plan."""

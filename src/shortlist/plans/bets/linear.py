@@ -471,8 +471,6 @@ class ByLinearBets(Verifier):
 
     Attributes
     ----------
-    problem : ReducedProblem
-        With the limits of the results.
     means : SeenLinearMeans
         With the variances that results have shown.
     sums : array, 3 × K
@@ -485,7 +483,6 @@ class ByLinearBets(Verifier):
     shares: ClassVar[tuple[float, ...]] = SHARES
     most_rows: ClassVar[int] = 0  # every row costs time, and there is no evidence before a naming
 
-    problem: ReducedProblem
     means: SeenLinearMeans
     sums: Reals
     arms: LinearArmBets
@@ -517,10 +514,6 @@ class ByLinearBets(Verifier):
         sums = self.sums + np.array(more)
         return replace(self, sums=sums, means=self.means.after(*sums))
 
-    def with_slack(self, epsilon: float) -> ByLinearBets:
-        """The same with another ε."""
-        return replace(self, problem=self.problem._replace(epsilon=epsilon))
-
     def nothing(self, rows: Integers) -> NoEvidence:
         """Before sets are named there are no bets."""
         return NoEvidence(rows, len(self.problem.features))
@@ -536,9 +529,6 @@ class ByLinearBets(Verifier):
         sizes = np.maximum(gaps, HALF_WIDTH * errors)
         return LinearBets.none(rows, np.maximum(sizes, np.finfo(np.float64).tiny), problem)
 
-    def predicted(self, rows: Integers, guess: Fit) -> None:
-        """There is no such evidence."""
-
     def intervals(self) -> tuple[Reals, Reals]:
         """Bets on every arm by itself, in either direction."""
         return self.arms.bounds(self.problem)
@@ -552,6 +542,3 @@ class ByLinearBets(Verifier):
         dear = self.means.noise * costs
         weights, total = contrast_design(self.means.basis, b, c, needs, noise=dear)
         return OVERSHOOT * float((weights * total / costs).sum())
-
-    def supposed(self, plan: Integers, means: Reals) -> None:
-        """Plans are repeated: each of them spans the features."""

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -31,14 +31,11 @@ from shortlist.noise.estimated import rounding_of
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals
 from shortlist.plans.arm_bounds import ROUNDING
-from shortlist.plans.bets.pooled import SHARES_OF_BETS, SPACED, NoEvidence
+from shortlist.plans.bets.pooled import ByOwnResults
 from shortlist.plans.evidence import (
     Bounds,
-    Evidence,
     FittedPlan,
     OpenPairs,
-    Verifier,
-    expected_verification,
     placed_rows,
 )
 from shortlist.plans.means import Fit, OwnFit, OwnMeans
@@ -415,42 +412,26 @@ class MeasuredMeans(OwnMeans):
 
 
 @dataclass(frozen=True, eq=False)
-class ByLikelihoods(Verifier):
+class ByLikelihoods(ByOwnResults):
     """Evidence by likelihoods of the arms' own results, for normal noise of unknown σ.
 
     Attributes
     ----------
-    problem : ReducedProblem
-        With a unit for σ.
     means : MeasuredMeans
         With the variances that results have shown.
     first, later : Moments
         The results of the first plan, and all others.
-    begun : int
-        How many of them were there before the first plan.
     """
 
-    keeps_values: ClassVar[bool] = True
-    goes_on: ClassVar[bool] = True
-    keeps_named: ClassVar[bool] = False
-    shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
-
-    problem: ReducedProblem
     means: MeasuredMeans
     first: Moments
     later: Moments
-    begun: int = 0
 
     @classmethod
     def own(cls, problem: ReducedProblem, spanned: Reals | None = None) -> ByLikelihoods:
         """By the arms' own results."""
         nothing = Moments.none(len(problem.features))
         return cls(problem, MeasuredMeans(problem, nothing), nothing, nothing)
-
-    @classmethod
-    def linear(cls, problem: ReducedProblem) -> Verifier:
-        """By the arms' own results, whatever the features."""
-        return cls.own(problem)
 
     @property
     def seen(self) -> Moments:
@@ -472,23 +453,11 @@ class ByLikelihoods(Verifier):
         """With earlier results, of which every single value is kept."""
         return replace(self._with(past), begun=self.begun + int(past.pulls.sum()))
 
-    def guided_by(self, results: PlanResults) -> ByLikelihoods:
-        """With results of a plan that was not completed."""
-        return self.before(results)
-
     def taking_over(self, before: ByLikelihoods, places: Integers) -> ByLikelihoods:
         """With the results of arms that are left."""
         first, later = before.first.placed(places), before.later.placed(places)
         means = self.means.after(first + later)
         return replace(self, first=first, later=later, means=means, begun=before.begun)
-
-    def with_slack(self, epsilon: float) -> ByLikelihoods:
-        """The same with another ε."""
-        return replace(self, problem=self.problem._replace(epsilon=epsilon))
-
-    def nothing(self, rows: Integers) -> NoEvidence:
-        """Before sets are named nothing is predicted."""
-        return NoEvidence(rows, len(self.first.pulls))
 
     def evidence(
         self, rows: Integers, guess: Fit, inside: Mask, risk: float, largest_risk: float
@@ -505,10 +474,6 @@ class ByLikelihoods(Verifier):
             np.full((len(rows), arms), -np.inf),
         )
 
-    def predicted(self, rows: Integers, guess: Fit) -> Evidence | None:
-        """There is no other."""
-        return None
-
     def intervals(self) -> tuple[Reals, Reals]:
         """By the same likelihoods of every arm by itself, with predictions by the first plan."""
         n, spread = self.later.pulls, self.later.squares
@@ -522,21 +487,3 @@ class ByLikelihoods(Verifier):
     def squared_threshold(self, level: float) -> float:
         """With the price of two arms whose mean and σ are predicted."""
         return 2.0 * (level + FIRST_PRICE)
-
-    def verification(self, means: Reals, inside: Mask) -> float:
-        """As the variances are that were seen."""
-        problem = self.problem
-        given = problem.sigma, problem.epsilon, problem.delta
-        return expected_verification(means, inside, self.means.noise, *given, self.means.costs)
-
-    def supposed(self, plan: Integers, means: Reals) -> PlanResults:
-        """Results to either side of the means, as far from them as results were so far."""
-        arms = np.repeat(np.arange(len(plan)), plan)
-        sides = np.where(np.arange(len(arms)) % 2 == 0, 1.0, -1.0)
-        errors = self.problem.sigma * np.sqrt(self.means.noise[arms])
-        return PlanResults.of(len(plan), arms, means[arms] + sides * errors)
-
-    def looks(self, made: int, looked: int) -> bool:
-        """Whenever plans have a tenth more results than when that was last asked."""
-        since, last = made - self.begun, max(looked - self.begun, 0)
-        return since >= SPACED * last

@@ -25,9 +25,9 @@ their averages will be (normal on the logit). Both have broad tails.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -821,42 +821,79 @@ class NoEvidence:
 
 
 @dataclass(frozen=True, eq=False)
-class ByBets(Verifier):
-    """Evidence by bets on the arms' own results, for results in a range.
+class ByOwnResults(Verifier):
+    """Evidence by every single result of the arms, whatever the features and σ.
 
     Attributes
     ----------
-    problem : ReducedProblem
-        With the limits of the results.
-    means : SeenMeans
+    means : OwnMeans
         With the variances that results have shown.
-    wealths : Wealths
-        All results.
     begun : int
-        How many of them were there before the first plan.
+        How many results were there before the first plan.
     """
 
     keeps_values: ClassVar[bool] = True
     goes_on: ClassVar[bool] = True
-    # Bets on an arm that was named count from the naming on, for all pairs of it alike.
+    # What is said of an arm that was named counts from the naming on, for all pairs of it alike.
     keeps_named: ClassVar[bool] = False
     shares: ClassVar[tuple[float, ...]] = SHARES_OF_BETS
 
-    problem: ReducedProblem
+    means: OwnMeans
+    begun: int = field(default=0, kw_only=True)
+
+    @classmethod
+    def linear(cls, problem: ReducedProblem) -> Verifier:
+        """By the arms' own results; for bets ``plans.bets.linear`` uses features."""
+        return cls.own(problem)
+
+    def guided_by(self, results: PlanResults) -> Self:
+        """With results of a plan that was not completed."""
+        return self.before(results)
+
+    def nothing(self, rows: Integers) -> NoEvidence:
+        """Before sets are named there is none."""
+        return NoEvidence(rows, len(self.problem.features))
+
+    def verification(self, means: Reals, inside: Mask) -> float:
+        """As the variances are that were seen."""
+        problem = self.problem
+        given = problem.sigma, problem.epsilon, problem.delta
+        return expected_verification(means, inside, self.means.noise, *given, self.means.costs)
+
+    def supposed(self, plan: Integers, means: Reals) -> PlanResults:
+        """Results to either side of the means, as far from them as results were so far."""
+        arms = np.repeat(np.arange(len(plan)), plan)
+        sides = np.where(np.arange(len(arms)) % 2 == 0, 1.0, -1.0)
+        errors = self.problem.sigma * np.sqrt(self.means.noise[arms])
+        values = np.clip(means[arms] + sides * errors, *self.problem.limits)
+        return PlanResults.of(len(plan), arms, values)
+
+    def looks(self, made: int, looked: int) -> bool:
+        """Whenever plans have a tenth more results than when that was last asked."""
+        since, last = made - self.begun, max(looked - self.begun, 0)
+        return since >= SPACED * last
+
+
+@dataclass(frozen=True, eq=False)
+class ByBets(ByOwnResults):
+    """Evidence by bets on the arms' own results, for results in a range.
+
+    Attributes
+    ----------
+    means : SeenMeans
+        With the variances that results have shown.
+    wealths : Wealths
+        All results.
+    """
+
     means: SeenMeans
     wealths: Wealths
-    begun: int = 0
 
     @classmethod
     def own(cls, problem: ReducedProblem, spanned: Reals | None = None) -> ByBets:
         """By the arms' own results."""
         wealths = Wealths.none(len(problem.features), problem.limits)
         return cls(problem, SeenMeans(problem, spanned, wealths), wealths)
-
-    @classmethod
-    def linear(cls, problem: ReducedProblem) -> Verifier:
-        """By the arms' own results, whatever the features: ``plans.bets.linear`` uses them."""
-        return cls.own(problem)
 
     def after(self, told: FittedPlan) -> ByBets:
         """With the results of one more plan."""
@@ -868,22 +905,10 @@ class ByBets(Verifier):
         wealths, begun = self.wealths.after(past), self.begun + int(past.pulls.sum())
         return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
 
-    def guided_by(self, results: PlanResults) -> ByBets:
-        """With results of a plan that was not completed."""
-        return self.before(results)
-
     def taking_over(self, before: ByBets, places: Integers) -> ByBets:
         """With the results of arms that are left."""
         wealths, begun = before.wealths.placed(places), before.begun
         return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
-
-    def with_slack(self, epsilon: float) -> ByBets:
-        """The same with another ε."""
-        return replace(self, problem=self.problem._replace(epsilon=epsilon))
-
-    def nothing(self, rows: Integers) -> NoEvidence:
-        """Before sets are named there are no bets."""
-        return NoEvidence(rows, len(self.wealths.pulls))
 
     def evidence(
         self, rows: Integers, guess: Fit, inside: Mask, risk: float, largest_risk: float
@@ -917,9 +942,6 @@ class ByBets(Verifier):
             np.full(sizes.shape, -np.inf),
         )
 
-    def predicted(self, rows: Integers, guess: Fit) -> None:
-        """Bets have predictions in their prior."""
-
     def intervals(self) -> tuple[Reals, Reals]:
         """Bets on every arm by itself, in either direction."""
         return self.wealths.intervals(self.problem.delta)
@@ -928,21 +950,6 @@ class ByBets(Verifier):
         """As that of a mixture, and the price of a broader prior."""
         return super().squared_threshold(level) + PRICE
 
-    def verification(self, means: Reals, inside: Mask) -> float:
-        """As the variances are that were seen."""
-        problem = self.problem
-        given = problem.sigma, problem.epsilon, problem.delta
-        return expected_verification(means, inside, self.means.noise, *given, self.means.costs)
-
-    def supposed(self, plan: Integers, means: Reals) -> PlanResults:
-        """Results to either side of the means, as far from them as results were so far."""
-        arms = np.repeat(np.arange(len(plan)), plan)
-        sides = np.where(np.arange(len(arms)) % 2 == 0, 1.0, -1.0)
-        errors = self.problem.sigma * np.sqrt(self.means.noise[arms])
-        values = np.clip(means[arms] + sides * errors, *self.problem.limits)
-        return PlanResults.of(len(plan), arms, values)
-
     def looks(self, made: int, looked: int) -> bool:
         """After two results of each arm on average, and then whenever plans have a tenth more."""
-        since, last = made - self.begun, max(looked - self.begun, 0)
-        return made >= 2 * len(self.wealths.pulls) and since >= SPACED * last
+        return made >= 2 * len(self.wealths.pulls) and super().looks(made, looked)
