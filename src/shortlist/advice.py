@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,7 +144,7 @@ class CommandLine:
         return " ".join([*words, more]).rstrip()
 
 
-def translated(report: Any, here: CommandLine) -> Any:
+def translated(report: Any, here: Callable[[str], str]) -> Any:
     """A report as JSON has it, with every text in it translated.
 
     Examples

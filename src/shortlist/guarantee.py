@@ -634,8 +634,8 @@ def not_tested(*, final: bool) -> str:
 
 
 def contradicted(doubts: Sequence[Doubt]) -> str:
-    """What the findings contradict, in words."""
-    return ", ".join(doubt.contradicts for doubt in doubts)
+    """What the findings contradict, in words; once where several contradict the same."""
+    return ", ".join(dict.fromkeys(doubt.contradicts for doubt in doubts))
 
 
 def _listed(words: Sequence[str]) -> str:

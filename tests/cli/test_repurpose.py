@@ -195,6 +195,15 @@ def test_bad_labels_in_a_file(files: list[object], tmp_path: Path, text: str, me
     assert result.stderr.count("\n") == 1
 
 
+def test_advice_is_what_the_command_can_do(tmp_path: Path) -> None:
+    """No study is stored that another command could go on with."""
+    words = ["repurpose", "--synthetic", "--epsilon", 0.2, "--repeats", 2, "--out", tmp_path]
+    said = run(*words, "--json").stdout
+    assert "--classical assumes nothing" in said
+    assert "STUDY" not in said
+    assert "study.verify" not in said
+
+
 # The paper's data
 
 

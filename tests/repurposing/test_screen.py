@@ -40,6 +40,7 @@ from shortlist.repurposing.outcome import assumptions, linear_misfit
 from shortlist.repurposing.synthetic_data import DataSet
 
 NAN = float("nan")
+OWN = "Guess-and-verify (own results)"
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +186,10 @@ def test_studies_with_and_without_features(data: DataSet) -> None:
     assert (
         "is your own assumption" in assumptions(screen.study(2, sigma=0.1, epsilon=0.2), rewards)[0]
     )
+    normal = screen.study(2, sigma="estimate per arm", epsilon=0.2, algorithm=OWN)
+    assert "The noise of every result is normal" in assumptions(normal, rewards)[0]
+    bounded = screen.study(2, sigma="bounded", reward_range=(0, 1), epsilon=0.2, algorithm=OWN)
+    assert "Nothing else is assumed of the noise" in assumptions(bounded, rewards)[0]
     # The signatures themselves have more genes than there are drugs.
     vacuous = data.screen(features=None).study(2)
     assert "rank 8, as many as there are drugs" in assumptions(vacuous, rewards)[1]

@@ -7,7 +7,7 @@ import shutil
 import textwrap
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +99,7 @@ def duration(seconds: float) -> str:
     return f"{figure:.1f} {unit}".replace(".0 ", " ") if size > 1 else f"{figure:.0f} {unit}"
 
 
-def say_json(report: Mapping[str, Any], here: CommandLine | None = None) -> None:
+def say_json(report: Mapping[str, Any], here: Callable[[str], str] | None = None) -> None:
     """Print one JSON object, in ASCII: a stdout in another encoding would lose characters."""
     shown = plain(report) if here is None else translated(plain(report), here)
     typer.echo(json.dumps(shown, indent=2, ensure_ascii=True, allow_nan=False))

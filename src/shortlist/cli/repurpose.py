@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +35,20 @@ and an interrupted run continues where it stopped. A different answer
 that is already there is not overwritten unless --force is given."""
 
 PULLS = "pulls.csv"
+# What to do, in place of a study's methods: there is no stored study to go on with.
+GOES_ON = r"(?:No result is lost: )?study\.{} goes on[^.]*\."
+ADVICE = {
+    GOES_ON.format(r"(?:verify\(\)|continued\((?:features=None|trust='guide')[^)]*\))"): (
+        "The same command with --classical assumes nothing about the means."
+    ),
+    GOES_ON.format(r"continued\(sigma=([.\d]+)\)"): r"Give the same command with --sigma \1.",
+    r"study\.verify\(\) proves the list": "with --classical a list is proven",
+    r": study\.verify\(\)": "",
+    r"Or begin a new study with [^.]*\.carry_over\(study\)[^.]*\.": (
+        "Or give it squares and products among the --features."
+    ),
+    r": study\.shortlist\.guarantee says how": "; --json prints how",
+}
 
 about_data = partial(typer.Option, rich_help_panel="The data")
 data_file = partial(about_data, metavar="FILE", exists=True, dir_okay=False)
@@ -136,16 +151,29 @@ def repurpose(
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     if not as_json:
-        say(CommandLine()(f"\n{outcome}\n"))
+        say(advised(f"\n{outcome}\n"))
     written = [out / PULLS, outcome.write(out, replace=force)]
     try:
         written += outcome.draw(out, replace=force)
     except ImportError as error:  # the study is worth more than its picture
         note(f"no picture: {error}")
     if as_json:
-        say_json({**outcome.to_dict(), "files": [str(path) for path in written]}, CommandLine())
+        say_json({**outcome.to_dict(), "files": [str(path) for path in written]}, advised)
     else:
         say(f"Written: {', '.join(map(str, written))}")
+
+
+def advised(message: str) -> str:
+    """A message with options of this command in place of calls.
+
+    Examples
+    --------
+    >>> advised("σ is too small. study.continued(sigma=0.14) goes on with all results.")
+    'σ is too small. Give the same command with --sigma 0.14.'
+    """
+    for call, words in ADVICE.items():
+        message = re.sub(call, words, message)
+    return CommandLine()(message)
 
 
 def _check_algorithm(name: str) -> None:

@@ -222,14 +222,14 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
     The rewards, from ``DrugScreen.simulate``, show the misfit of the linear model.
     """
     problem, relation = study.problem, study.procedure.relation
-    claimed = problem.noise.figure
-    holds = (
-        "holds" if problem.sigma >= SIGMA else "is your own assumption: only 0.5 or more is proven"
-    )
-    rests = f"is ½-sub-Gaussian whatever its distribution, so {claimed} {holds}"
-    if not study.procedure.noise.uses_sigma:
-        rests = "nothing else is assumed of it"
-    words = [f"Noise: a reward lies in [0, 1] and {rests}."]
+    noise = study.procedure.noise
+    words = [f"Noise: a reward lies in [0, 1]. {noise.explanation}"]
+    if noise.uses_sigma and not noise.needs_replicates:
+        holds = "is your own assumption: only 0.5 or more is proven"
+        words = [
+            "Noise: a reward lies in [0, 1] and is ½-sub-Gaussian whatever its distribution, so "
+            f"{noise.figure} {'holds' if noise.sigma >= SIGMA else holds}."
+        ]
     if not relation.uses_features:
         used = "features only helped to guess" if relation.guide else "no features were used"
         return [*words, f"Means: nothing is assumed about them; {used}."]
@@ -246,14 +246,14 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
     means = rewards.mean(axis=(1, 2))
     # Each patient is simulated as often as any other: only the walks are a sample.
     spread = rewards.std(axis=2, ddof=1) if rewards.shape[2] > 1 else np.full(1, np.nan)
-    noise = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
+    error = float(np.sqrt((spread**2).mean(axis=-1) / rewards[0].size).max())
     misfit = linear_misfit(problem.features, means)
     text += (
         f": the best linear model misses the simulated means (from {means.min():.3f} to "
-        f"{means.max():.3f}, each with a standard error of up to {noise:.3f}) by up to "
+        f"{means.max():.3f}, each with a standard error of up to {error:.3f}) by up to "
         f"{misfit:.3f}, "
     )
-    if not misfit > CLEARLY * noise:
+    if not misfit > CLEARLY * error:
         text += "which is no more than chance explains"
     elif misfit <= problem.epsilon / CLEARLY:
         text += "so the assumption does not hold exactly, but by far less than ε"

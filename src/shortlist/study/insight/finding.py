@@ -9,7 +9,7 @@ from shortlist.noise.spread import Level
 
 ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
-    "curvature": "that the means are linear in the features and not curved",
+    "curvature": "that the means are linear in the features",
     "noise": "that the noise is no larger than σ",
     "shift": "that there is no plate or day effect",
     "S": "that ‖θ‖ is at most S",
