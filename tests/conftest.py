@@ -16,6 +16,7 @@ import pytest
 
 import forks
 import once
+from paths import ROOT
 from requirements import missing
 from server import running_server, server_programs
 
@@ -53,6 +54,16 @@ def pytest_collection_finish() -> None:
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
     gc.enable()
+
+
+@pytest.fixture(autouse=True)
+def nothing_left_in_the_repository() -> Iterator[None]:
+    """A run that cannot tell its results writes them to the current folder: tests go elsewhere first."""
+    yield
+    left = list(ROOT.glob(f"*.untold-{os.getpid()}-*.csv"))
+    for file in left:
+        file.unlink()
+    assert not left, "results were left in the repository: monkeypatch.chdir(tmp_path) before"
 
 
 @pytest.fixture

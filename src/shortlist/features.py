@@ -364,7 +364,7 @@ def look_doubtful(features: Reals) -> bool:
 
     Examples
     --------
-    >>> look_doubtful(np.array([[1.0], [2.0], [3.0]])), look_doubtful(np.array([[1.0], [2.0], [2.000001]]))
+    >>> look_doubtful(np.array([[1.0], [2.0], [3.0]])), look_doubtful(np.array([[1.0], [2.0], [2.0000001]]))
     (False, True)
     """
     if np.abs(exponents(features)).max() > LARGEST:

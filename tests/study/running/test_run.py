@@ -1140,6 +1140,24 @@ def test_results_that_come_after_the_end_of_a_run_are_written_down_too(
     assert sorted(read_untold(file)) == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
+def test_results_of_a_study_in_memory_are_written_to_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    take = Model.take
+
+    def interrupted(self: Model, steps: Any, at_stop: Any) -> None:
+        take(self, steps, at_stop)
+        if self.posterior.observed >= 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Model, "take", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        study().run(lambda trial: float(trial.number), progress=False)
+    (file,) = tmp_path.glob("study.untold-*.csv")
+    assert read_untold(file) == [(2, 2.0)]
+
+
 @pytest.mark.slow
 def test_a_damaged_storage_is_not_waited_for(tmp_path: Path) -> None:
     study = begin_stored(tmp_path / "study.db")

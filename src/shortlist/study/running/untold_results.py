@@ -64,7 +64,7 @@ class UntoldResults:
         beside = Path(self._storage)
         folders = [Path.cwd(), Path(tempfile.gettempdir())]
         name = "study"
-        if "://" not in self._storage:
+        if self._storage and "://" not in self._storage:
             folders, name = [beside.parent, *folders], beside.name
         for folder in folders:
             for number in count():
