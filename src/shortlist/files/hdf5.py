@@ -31,19 +31,19 @@ class Stored:
         """A group or dataset by its path, None if there is none."""
         import h5py  # type: ignore[import-untyped]
 
-        found = self.file if start is None else start
+        node = self.file if start is None else start
         for part in path.split("/"):
-            if not isinstance(found, h5py.Group):
+            if not isinstance(node, h5py.Group):
                 return None
-            link = found.get(part, getlink=True)
+            link = node.get(part, getlink=True)
             if link is None:
                 return None
             if not isinstance(link, h5py.HardLink):
                 raise self._outside(path)
-            found = found[part]
-        if isinstance(found, h5py.Dataset) and (found.external or found.is_virtual):
+            node = node[part]
+        if isinstance(node, h5py.Dataset) and (node.external or node.is_virtual):
             raise self._outside(path)
-        return found
+        return node
 
     def _outside(self, path: str) -> InvalidExpression:
         return InvalidExpression(
@@ -63,8 +63,8 @@ class Stored:
 
     def values(self, dataset: Any) -> list[Any]:
         """The elements of a dataset, bytes as text."""
-        found = self._column(dataset)
-        return _texts(found) if found.dtype.kind in "SO" else found.tolist()
+        column = self._column(dataset)
+        return _texts(column) if column.dtype.kind in "SO" else column.tolist()
 
     def _column(self, dataset: Any) -> NDArray[Any]:
         if not hasattr(dataset, "shape") or len(dataset.shape or ()) != 1:
@@ -74,15 +74,19 @@ class Stored:
         return self.whole(dataset)
 
 
-def _texts(found: NDArray[Any]) -> list[str]:
-    if found.dtype.kind in "SO":
+def _texts(column: NDArray[Any]) -> list[str]:
+    if column.dtype.kind in "SO":
         return [
             item.decode("utf-8", "replace").strip() if isinstance(item, bytes) else str(item)
-            for item in found.tolist()
+            for item in column.tolist()
         ]
-    if found.dtype.kind == "f" and (np.abs(found) < 2**53).all() and (np.mod(found, 1) == 0).all():
-        found = found.astype(np.int64)
-    return [str(item) for item in found.tolist()]
+    if (
+        column.dtype.kind == "f"
+        and (np.abs(column) < 2**53).all()
+        and (np.mod(column, 1) == 0).all()
+    ):
+        column = column.astype(np.int64)
+    return [str(item) for item in column.tolist()]
 
 
 def read(
@@ -143,7 +147,7 @@ def _positions(source: object, ids: list[str], wanted: list[str]) -> list[int]:
 
 
 def _fields(stored: Stored, path: str, size: int, at: list[int] | None) -> dict[str, list[Any]]:
-    found = {}
+    fields = {}
     group = stored.find(path)
     for name in group:
         if name == "id":
@@ -154,8 +158,8 @@ def _fields(stored: Stored, path: str, size: int, at: list[int] | None) -> dict[
                 f"{stored.source}: /{path}/{name} has {len(field)} entries, and there are {size} "
                 "ids."
             )
-        found[name] = field if at is None else [field[i] for i in at]
-    return found
+        fields[name] = field if at is None else [field[i] for i in at]
+    return fields
 
 
 def _check_shape(stored: Stored, matrix: Any, samples: int, genes: int) -> None:

@@ -32,8 +32,8 @@ def _model(text: str, name: str) -> dict[str, Any]:
         first = document.getErrorWithSeverity(0, libsbml.LIBSBML_SEV_ERROR) or document.getError(0)
         message = " ".join(first.getMessage().split())
         raise InvalidNetwork(f"{name}, line {first.getLine()}: {message}")
-    found = document.getModel()
-    qual = found.getPlugin("qual") if found else None
+    model = document.getModel()
+    qual = model.getPlugin("qual") if model else None
     if qual is None or not qual.getNumQualitativeSpecies():
         raise InvalidNetwork(f"{name} has no qualitative species: expected a model in SBML-qual.")
     operators = {

@@ -519,13 +519,13 @@ class GuessAndVerify(Strategy):
         if evidence is None:
             return int(b), int(c), math.inf, math.inf
         # As in ``differences``, to the last digit.
-        found = evidence.bounds(np.array(here[:1]), np.array(here[1:]), level, self._problem)
-        bound = -float(found.lower[0])
+        bounds = evidence.bounds(np.array(here[:1]), np.array(here[1:]), level, self._problem)
+        bound = -float(bounds.lower[0])
         # A pair that passed once has passed, though its bound may be wider now.
         passed = bool(margins[row, column] >= 0.0)
         slack = self._problem.epsilon
         statistic = min(bound, slack) if passed else max(bound, np.nextafter(slack, np.inf))
-        return int(b), int(c), float(found.threshold[0]), float(statistic)
+        return int(b), int(c), float(bounds.threshold[0]), float(statistic)
 
     def _open_pairs(self, tables: Tables, guess: Fit, inside: Mask, margins: Reals) -> OpenPairs:
         candidates, others = np.flatnonzero(inside), tables.others(inside)
@@ -682,9 +682,9 @@ class GuessAndVerify(Strategy):
         for evidence, level in reversed(tables.for_set(self.inside)):
             known = (evidence.information[places, columns] > 0.0) & math.isfinite(level)
             rows, others = places[known], columns[known]
-            found = evidence.bounds(rows, others, level, self._problem)
+            bounds = evidence.bounds(rows, others, level, self._problem)
             arms = others if has_row else tables.rows[rows]
-            signed = (-found.gaps, -found.upper, -found.lower) if has_row else found[:3]
+            signed = (-bounds.gaps, -bounds.upper, -bounds.lower) if has_row else bounds[:3]
             gap[arms], lower[arms], upper[arms] = signed
         gap[j] = lower[j] = upper[j] = 0.0
         passed, slack = tables.margins(self.inside) >= 0.0, self._problem.epsilon

@@ -131,7 +131,7 @@ def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -
     try:
         twin = copied(model)
         twin.fit(features, averages)
-        found = np.asarray(twin.predict(wanted), np.float64)
+        predictions = np.asarray(twin.predict(wanted), np.float64)
     except Exception as error:
         raise InvalidSetting(
             f"model={name} failed on the features of {len(averages)} arms and their averages: "
@@ -139,9 +139,13 @@ def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -
             "of the arms. The last result was not recorded: correct the model, load the study with "
             "it (Study.load(…, model=…)), and tell that result again."
         ) from error
-    if found.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(found).all():
-        return found.ravel()
-    what = f"the shape {found.shape}" if np.isfinite(found).all() else "numbers that are not finite"
+    if predictions.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(predictions).all():
+        return predictions.ravel()
+    what = (
+        f"the shape {predictions.shape}"
+        if np.isfinite(predictions).all()
+        else "numbers that are not finite"
+    )
     raise InvalidSetting(
         f"model={name} must predict one finite number for each of {len(wanted)} arms, got {what}: "
         "give a regressor that follows scikit-learn's conventions."

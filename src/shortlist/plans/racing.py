@@ -380,10 +380,10 @@ class OwnIntervalStrategy(CompiledStrategy):
         if self.alone:
             lower, upper = self._ends()
             bounds = upper[~inside] - lower[inside, None]
-        found = Certified.by_bounds(inside, bounds, epsilon, least)
-        found.inside[inside] |= accepted
-        found.open_inside[inside] &= ~accepted
-        return found
+        certified = Certified.by_bounds(inside, bounds, epsilon, least)
+        certified.inside[inside] |= accepted
+        certified.open_inside[inside] &= ~accepted
+        return certified
 
     def widen(self, epsilon: float) -> None:
         """Accept arms with this ε from now on."""

@@ -122,8 +122,8 @@ class PlanResults(Record):
     @property
     def singles(self) -> tuple[Integers, Integers, Reals]:
         """The arms, blocks and values of the single results that are kept."""
-        kept = slice(int(self.count[0]))
-        return self.arms[kept], self.blocks[kept], self.values[kept]
+        rows = slice(int(self.count[0]))
+        return self.arms[rows], self.blocks[rows], self.values[rows]
 
     def placed(self, places: Integers) -> PlanResults:
         """The same where ``places`` says which of these arms each arm is; others are left out."""

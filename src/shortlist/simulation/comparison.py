@@ -170,7 +170,7 @@ def compare(
 
 def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
     """The instances, those whose label another has already numbered."""
-    found: dict[str, Instance] = {}
+    by_label: dict[str, Instance] = {}
     for one in list(given) if isinstance(given, Iterable) else [given]:
         if not isinstance(one, Instance):
             raise InvalidSetting(
@@ -178,12 +178,12 @@ def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
                 "shortlist.instances.from_arrays(features, means, m=3, sigma=0.5)."
             )
         label, number = one.label, 2
-        while label in found:
+        while label in by_label:
             label, number = f"{one.label} ({number})", number + 1
-        found[label] = one if label == one.label else replace(one, label=label)
-    if not found:
+        by_label[label] = one if label == one.label else replace(one, label=label)
+    if not by_label:
         raise InvalidSetting("no instance was given: give one, or a list of them.")
-    return tuple(found.values())
+    return tuple(by_label.values())
 
 
 def _procedures(

@@ -278,7 +278,7 @@ def forecast(
     if means is not None:
         given = means.items() if hasattr(means, "items") else zip(problem.names, means, strict=True)
         truth, _ = _pilot_means(study, {str(name): float(mean) for name, mean in given})
-        found = _forecast(study, lambda run: truth, settings)
+        simulation = _forecast(study, lambda run: truth, settings)
     else:
         size = positive("spread", spread)
         low, high = problem.noise.limits
@@ -287,13 +287,13 @@ def forecast(
                 f"the means lie between {low:g} and {high:g}, so that their standard deviation is "
                 f"{(high - low) / 2:g} at most, got spread={size:g}."
             )
-        found = _forecast(study, lambda run: _drawn_means(study, size, run), settings)
-    if found is None:
+        simulation = _forecast(study, lambda run: _drawn_means(study, size, run), settings)
+    if simulation is None:
         raise InvalidSetting(
             f"the means of ranks {problem.m} and {problem.m + 1} are equal: no study stops at "
             "epsilon=0. Set epsilon > 0."
         )
-    return found
+    return simulation
 
 
 def _drawn_means(study: Study, spread: float, run: int) -> Reals:
@@ -351,8 +351,8 @@ def _forecast(
     cost = float(np.median([cost for _, _, cost in runs]))
     paid = cost if problem.costs.stated else None
     note = AT_THE_ENDS if in_range else ""
-    found = len(runs), unfinished, within, median, low, high
-    return Forecast(*found, paid, problem.cells, note)
+    figures = len(runs), unfinished, within, median, low, high
+    return Forecast(*figures, paid, problem.cells, note)
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:

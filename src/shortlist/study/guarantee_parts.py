@@ -104,13 +104,13 @@ def _to_come(study: View) -> list[str]:
 
 def _assumptions(study: View) -> list[Assumption]:
     """What the claim rests on, with what this study has found about it."""
-    found = [
+    assumptions = [
         _model(study, each) if each.name == "Model" else each
         for each in study.procedure.claim.assumptions
     ]
     if not out_of_order(study):
-        found.append(guarantee.IN_ORDER)
-    return found
+        assumptions.append(guarantee.IN_ORDER)
+    return assumptions
 
 
 def _model(study: View, assumption: Assumption) -> Assumption:
@@ -180,8 +180,8 @@ def conditions(study: View) -> list[Condition]:
 
 def _retired(study: View, *, whatever_the_results: bool) -> str:
     """Which arms were retired in this way, and why; empty if none was."""
-    found = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
-    return retired_words(found)
+    retired = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
+    return retired_words(retired)
 
 
 def ending(study: View) -> str:

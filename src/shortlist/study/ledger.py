@@ -239,8 +239,8 @@ class Ledger:
 
     def asked_by(self, who: str) -> list[Trial]:
         """The trials of a request with a key, without those that somebody else has now."""
-        found = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
-        return [trial for trial in found if trial.worker == who]
+        trials = [self.trials[number] for number in sorted(self._requested.get(who, ()))]
+        return [trial for trial in trials if trial.worker == who]
 
     def open_at_changes(self) -> list[Trial]:
         """The trials that were open at a change from which on evidence counts, or waited, and count.
@@ -485,18 +485,18 @@ class Ledger:
                 f"change {event.change}, by which arms were {event.kind}, was altered; restore it "
                 "from a copy."
             )
-        found: Any = kinds[event.kind](**json.loads(event.reason), change=event.change)
+        change: Any = kinds[event.kind](**json.loads(event.reason), change=event.change)
         if event.kind == "retired":
-            self.retired[found.arm] = found
+            self.retired[change.arm] = change
         else:
-            found = found._replace(names=tuple(found.names))
-            self.added.append(found)
-            self.names += found.names
-        if found.marker is None:
+            change = change._replace(names=tuple(change.names))
+            self.added.append(change)
+            self.names += change.names
+        if change.marker is None:
             self.is_rewritten = True
         else:
-            self._stepping.append((event.change, found.marker))
-            self.additions += [found.addition] if event.kind == "added" else []
+            self._stepping.append((event.change, change.marker))
+            self.additions += [change.addition] if event.kind == "added" else []
         self.has_news = True
 
     def _without_second(self, event: Event) -> None:

@@ -395,11 +395,11 @@ class Log:
             if ahead is None:
                 open_or_told = [*ledger.pending, *ledger.waiting]
                 ahead = Ahead(model, [trial.cell for trial in open_or_told])
-            found = self._next(ahead)
-            if found is None:
+            cell_and_cause = self._next(ahead)
+            if cell_and_cause is None:
                 return
-            yield found
-            ahead.suppose(found[0])
+            yield cell_and_cause
+            ahead.suppose(cell_and_cause[0])
 
     def _next(self, ahead: Ahead) -> tuple[Cell, Cause] | None:
         """The next cell, as if those under way had come out at their means.
@@ -437,19 +437,21 @@ class Log:
 
         def act(transaction: Transaction) -> Told:
             ledger, now = self._ledger, transaction.now
-            found: dict[int, Trial] = {}
+            by_number: dict[int, Trial] = {}
             values: dict[int, float] = {}
             for given, value in results:
                 trial = ledger.find(given)
-                if trial.number in found:
+                if trial.number in by_number:
                     raise InvalidInput("a trial is told twice in one call: nothing was told.")
-                found[trial.number] = trial
+                by_number[trial.number] = trial
                 is_same = if_told == "same" and trial.was_told(value)
                 if trial.state != "told" or not (is_same or if_told == "ignore"):
                     values[trial.number] = value
-            new = [self.close(found[n], "told", now, value=value) for n, value in values.items()]
-            found |= {trial.number: trial for trial in new}
-            trials = list(found.values())
+            new = [
+                self.close(by_number[n], "told", now, value=value) for n, value in values.items()
+            ]
+            by_number |= {trial.number: trial for trial in new}
+            trials = list(by_number.values())
             for cell, value, key in unasked:
                 known = self._told_before(cell, value, key)
                 own = ledger.cells.get(cell)
@@ -596,9 +598,9 @@ class Log:
         """
 
         def act(transaction: Transaction) -> tuple[list[Trial], list[Trial]]:
-            found = {trial.number: trial for trial in map(self._ledger.find, trials)}.values()
-            before = [trial for trial in found if again and trial.state == state]
-            others = [trial for trial in found if trial not in before]
+            distinct = {trial.number: trial for trial in map(self._ledger.find, trials)}.values()
+            before = [trial for trial in distinct if again and trial.state == state]
+            others = [trial for trial in distinct if trial not in before]
             # Those that cannot be ended come first: then nothing has been changed yet.
             others.sort(key=lambda trial: trial.state == "pending")
             now = transaction.now
@@ -632,9 +634,9 @@ class Log:
             for trial in [each for each in ledger.pending if each.arm == arm]:
                 self.close(trial, "cancelled", now, reason=words)
             given = arm, ledger.names[arm], reason, whatever_the_results, from_start
-            found = ledger.retire(Retirement(*given), now, worker())
-            LOGGER.info("arm %s retired: %s", found.name, reason)
-            return found
+            retirement = ledger.retire(Retirement(*given), now, worker())
+            LOGGER.info("arm %s retired: %s", retirement.name, reason)
+            return retirement
 
         return self.change(act)
 
@@ -781,11 +783,11 @@ class Log:
         """Put a told result right, and take all results in again; nothing if it is right already."""
 
         def act(transaction: Transaction) -> Trial:
-            found = self._ledger.find(trial)
-            if arm is not None and found.arm != arm:
+            own = self._ledger.find(trial)
+            if arm is not None and own.arm != arm:
                 told = [t.number for t in self._ledger.trials if t.arm == arm and t.state == "told"]
                 raise InvalidInput(
-                    f"trial {found.number} is of {found.name!r}, not of "
+                    f"trial {own.number} is of {own.name!r}, not of "
                     f"{self._ledger.names[arm]!r}: nothing was changed. "
                     + (
                         f"That arm has the results of trials {', '.join(map(str, told))}."
@@ -793,22 +795,22 @@ class Log:
                         else "That arm has no result."
                     )
                 )
-            if found.state != "told":
+            if own.state != "told":
                 raise TrialClosed(
-                    f"trial {found.number} ({found.name!r}) is {found.state}: only a told result can "
+                    f"trial {own.number} ({own.name!r}) is {own.state}: only a told result can "
                     "be corrected. "
                     + (
                         "Tell it."
-                        if found.state == "pending"
+                        if own.state == "pending"
                         else "A result without a trial is told by its arm: "
                         "study.tell(arm=…, value=…)."
                     )
                 )
-            if found.value == value:
-                return found
-            corrected = self._ledger.correct(found, value, reason, transaction.now, worker())
+            if own.value == value:
+                return own
+            corrected = self._ledger.correct(own, value, reason, transaction.now, worker())
             words = "trial %d (%s) corrected from %r to %r: %s"
-            LOGGER.info(words, found.number, found.name, found.value, value, reason)
+            LOGGER.info(words, own.number, own.name, own.value, value, reason)
             return corrected
 
         return self.change(act)

@@ -363,16 +363,17 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
     """Raise where the new rows of a file are those of a file that was told under another name."""
     told: dict[tuple[str, str | None], dict[str, Trial]] = {}
     for known, trial in study.keyed.items():
-        found = ROW_KEY.fullmatch(known)
-        if found is not None and trial.state == "told":
-            told.setdefault((found[1], found[3]), {})[found[2]] = trial
+        row_key = ROW_KEY.fullmatch(known)
+        if row_key is not None and trial.state == "told":
+            told.setdefault((row_key[1], row_key[3]), {})[row_key[2]] = trial
     files = {name for name, _ in told}
     mine: dict[str, tuple[Label, float]] = {}
     for arm, value, key, _ in matched.unasked:
-        found = ROW_KEY.fullmatch(key)
-        if found is None or found[1] in files:  # rows with keys of their own; a file that has grown
+        row_key = ROW_KEY.fullmatch(key)
+        # Rows with keys of their own; a file that has grown.
+        if row_key is None or row_key[1] in files:
             return
-        mine[found[2]] = arm, value
+        mine[row_key[2]] = arm, value
     for (name, _), rows in told.items():
         shared = mine.keys() & rows.keys()
         if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):

@@ -585,14 +585,14 @@ class Study(View):
         ledger, against = self._log.ledger, doubts(self)
         beyond = {trial.number for trial in beyond_first_plan(self, ledger.trials)}
         pace = self.procedure.engine.setup.pace
-        found = [
+        reasons = [
             Reason.of(trial, self.problem, self.aim, pace, beyond=trial.number in beyond)
             for trial in map(ledger.find, trials)
         ]
         if not against:
-            return found
+            return reasons
         doubt = f"The results contradict what the guarantee assumes: {contradicted(against)}."
-        return [replace(reason, words=f"{reason.words} {doubt}") for reason in found]
+        return [replace(reason, words=f"{reason.words} {doubt}") for reason in reasons]
 
     # Asking
 
@@ -1021,9 +1021,11 @@ class Study(View):
                 f"whatever_the_results must be True or False, got {whatever_the_results!r}."
             )
         row = self.problem.index(arm)
-        found = self._log.retire(row, storable(reason), whatever_the_results=whatever_the_results)
+        retirement = self._log.retire(
+            row, storable(reason), whatever_the_results=whatever_the_results
+        )
         self._speak()
-        return found
+        return retirement
 
     def add(
         self,

@@ -181,8 +181,8 @@ class View:
     def continuations(self) -> list[str]:
         """The names of the studies in the same storage that results of this one were carried to."""
         mark, carried = on_one_line(self.mark), self._log.storage.sources()
-        found = [name for name, reason in carried if Source.read(reason).mark == mark]
-        return list(dict.fromkeys(found))
+        names = [name for name, reason in carried if Source.read(reason).mark == mark]
+        return list(dict.fromkeys(names))
 
     def new_model(self) -> Model:
         """The algorithm before the first result, to process all of them again."""
@@ -224,10 +224,10 @@ class View:
     @property
     def posterior(self) -> Posterior:
         """A copy of the means, variances and pulls so far; later results do not change it."""
-        found = self._log.model.posterior.copy()
+        posterior = self._log.model.posterior.copy()
         if self.problem.minimizes:
-            found.mirror(self.procedure.noise.mirrored_at)
-        return found
+            posterior.mirror(self.procedure.noise.mirrored_at)
+        return posterior
 
     @property
     def round(self) -> Any:

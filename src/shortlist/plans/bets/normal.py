@@ -298,11 +298,11 @@ class LikelihoodEvidence:
         row, column = np.nonzero((self.largest[here] < level) & (self.information[here] > 0.0))
         row, c = rows[row], arms[column]
         apart, given, paid = self._of_pairs(row, c)
-        found = np.empty(len(c))
-        least_distances(apart + self.epsilon, *given, found)
-        found -= paid
+        evidence = np.empty(len(c))
+        least_distances(apart + self.epsilon, *given, evidence)
+        evidence -= paid
         largest = self.largest.copy()
-        largest[row, c] = np.maximum(largest[row, c], found)
+        largest[row, c] = np.maximum(largest[row, c], evidence)
         return replace(self, largest=largest)
 
     def _passing(self, rows: Integers, arms: Integers, level: float) -> tuple[Reals, Reals]:

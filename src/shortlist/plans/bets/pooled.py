@@ -692,13 +692,13 @@ class PairBets:
         is_open = (self.largest[here] < level) & (self.information[here] > 0.0)
         row, column = np.nonzero(is_open)
         row, c = rows[row], arms[column]
-        found = np.empty(len(c))
+        evidence = np.empty(len(c))
         wanted = np.full(len(c), self.least)
         log_evidence_of_pairs(
-            TILTS, self.rows[row], c, self.sizes[row, c], wanted, self._state, found
+            TILTS, self.rows[row], c, self.sizes[row, c], wanted, self._state, evidence
         )
         largest = self.largest.copy()
-        largest[row, c] = np.maximum(largest[row, c], found)
+        largest[row, c] = np.maximum(largest[row, c], evidence)
         return replace(self, largest=largest)
 
     @cached_property
@@ -738,11 +738,11 @@ class PairBets:
         if not passed.all():
             least[passed] = problem.epsilon
             known &= ~passed
-        found, row, c = np.empty(int(known.sum())), rows[known], arms[known]
+        bounds, row, c = np.empty(int(known.sum())), rows[known], arms[known]
         lower_bounds_of_pairs(
-            TILTS, self.rows[row], c, self.sizes[row, c], level, self._state, found
+            TILTS, self.rows[row], c, self.sizes[row, c], level, self._state, bounds
         )
-        least[known] = -self.wealths.span * found
+        least[known] = -self.wealths.span * bounds
         return least
 
     def with_slack(self, epsilon: float, problem: ReducedProblem) -> PairBets:

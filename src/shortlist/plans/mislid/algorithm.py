@@ -91,10 +91,10 @@ class MisLidStrategy(Strategy):
         count = max(1, int(GROWTH * total))
         steps = min(count, STEPS)
         pulls_a_step, most = count / steps, math.log(max(total, 2))
-        counts, found = pulls.astype(np.float64), alternatives(problem.features)
+        counts, alternative = pulls.astype(np.float64), alternatives(problem.features)
         # How many σ a mean may be off: by its own pulls, or by a linear model.
-        fit_weighted(problem.features, counts, means, found.fit)
-        linear = np.sqrt(2.0 * most * np.diagonal(found.fit.gram)) + 2.0 * c / problem.sigma
+        fit_weighted(problem.features, counts, means, alternative.fit)
+        linear = np.sqrt(2.0 * most * np.diagonal(alternative.fit.gram)) + 2.0 * c / problem.sigma
         widths = np.minimum(np.sqrt(2.0 * most / counts), linear)
         key = inside.tobytes()
         fresh = np.append(np.zeros(len(means)), FIRST_MIXABILITY)
@@ -104,8 +104,8 @@ class MisLidStrategy(Strategy):
         weights = np.zeros(len(means))
         for _ in range(steps):
             hedge(learner, weights)
-            closest(c, weights, means, inside, problem.epsilon, found)
-            apart = np.abs(means - found.means) / problem.sigma + widths
+            closest(c, weights, means, inside, problem.epsilon, alternative)
+            apart = np.abs(means - alternative.means) / problem.sigma + widths
             gains = np.minimum(0.5 * apart * apart, most)
             learn(learner, weights, pulls_a_step * gains)
             target += pulls_a_step * weights

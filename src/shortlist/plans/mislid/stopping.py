@@ -300,15 +300,15 @@ class PairBounds(StoppingBounds):
     def half_widths(self) -> Reals:
         """By the model, or by the arm's own pulls beside the arm of most pulls."""
         widths, pulls = self._widths(), self.known.pulls
-        found = np.full(len(pulls), np.inf)
+        half_widths = np.full(len(pulls), np.inf)
         if math.isfinite(self.linear):
-            found = self.model_widths(widths.linear)
+            half_widths = self.model_widths(widths.linear)
         if math.isfinite(self.two_arms):
             most, arms = int(np.argmax(pulls)), range(len(pulls))
             levels = np.array([two_arm_level(self.known, widths, a, most) for a in arms])
             own = widths.sigma * np.sqrt(2.0 * levels * (1.0 + widths.prior / pulls) / pulls)
-            found = np.minimum(found, own + np.abs(self.known.averages - self.means))
-        return found
+            half_widths = np.minimum(half_widths, own + np.abs(self.known.averages - self.means))
+        return half_widths
 
     def threshold_at(self, pulls: Reals) -> float:
         """The smaller C."""
@@ -359,10 +359,11 @@ class LikelihoodRatio(StoppingBounds):
     def boundary(self, inside: Mask) -> Boundary:
         """The pair of the closest alternative; at most ε if that is further away than C²/2."""
         problem, pulls = self.problem, self.known.pulls
-        found = alternatives(problem.features)
-        closest(self.c, pulls, self.means, inside, problem.epsilon, found)
-        b, c, threshold = int(found.pair[0]), int(found.pair[1]), self.threshold_at(pulls)
-        statistic = self._bound(c, b, found.means, float(found.pair[2]), threshold)
+        alternative = alternatives(problem.features)
+        closest(self.c, pulls, self.means, inside, problem.epsilon, alternative)
+        b, c = int(alternative.pair[0]), int(alternative.pair[1])
+        threshold = self.threshold_at(pulls)
+        statistic = self._bound(c, b, alternative.means, float(alternative.pair[2]), threshold)
         return Boundary(b, c, statistic, threshold)
 
     def certified(self, inside: Mask, epsilon: float) -> Certified:

@@ -329,16 +329,16 @@ def _spread_out(
     distances = np.full(len(among), np.inf)
     for anchor in anchors.tolist():
         np.minimum(distances, ((points - x[anchor]) ** 2).sum(axis=1), out=distances)
-    found: list[int] = []
+    places: list[int] = []
     for _ in range(min(count, len(among))):
-        if not distances.max() > 0.0:  # what is left are twins of those found: any will do
-            left = np.setdiff1d(np.arange(len(among)), found)
-            found += left[: count - len(found)].tolist()
+        if not distances.max() > 0.0:  # what is left are twins of those chosen: any will do
+            left = np.setdiff1d(np.arange(len(among)), places)
+            places += left[: count - len(places)].tolist()
             break
         place = first_largest(distances)
-        found.append(place)
+        places.append(place)
         np.minimum(distances, ((points - points[place]) ** 2).sum(axis=1), out=distances)
-    return among[found]
+    return among[places]
 
 
 def _sample(problem: Problem, taken: Sequence[Trial], arms: Integers | None = None) -> Sample:

@@ -36,16 +36,16 @@ def certain(study: View) -> Certain | None:
     if study.audit.rejection is not None:
         return None
     names = np.array(study.problem.names, object)
-    found = study.procedure.engine.certified(study.model.posterior, study.round, decision)
+    certified = study.procedure.engine.certified(study.model.posterior, study.round, decision)
 
     def named(arms: Mask) -> tuple[str, ...]:
         return tuple(names[arms].tolist())
 
-    least = found.epsilon if math.isfinite(found.epsilon) else None
+    least = certified.epsilon if math.isfinite(certified.epsilon) else None
     if least is not None and study.retired:  # then what is proven is for one ε
         least = study.problem.epsilon if least <= study.problem.epsilon else None
-    undecided = ~(found.inside | found.outside)
-    parts = (found.inside, undecided, found.open_inside, found.open_outside)
+    undecided = ~(certified.inside | certified.outside)
+    parts = (certified.inside, undecided, certified.open_inside, certified.open_outside)
     inside, maybe, *doubtful = map(named, parts)
     said = []
     if least is not None:

@@ -222,18 +222,18 @@ def _nearest_pair(x: Reals) -> tuple[int, tuple[int, int], float]:
     usual = math.sqrt(2.0 * int(varies.sum()))
     # A projection shortens distances, so those near are near in it too; a tree of few dimensions
     # is quick, and one of all is needed for the few arms that are left.
-    kept = np.arange(len(x))
+    arms = np.arange(len(x))
     directions = np.linalg.qr(np.random.default_rng(0).standard_normal((x.shape[1], 6)))[0]
     for seen in (x @ (scale[:, None] * directions), None):
-        points = x[kept] * scale if seen is None else seen
-        found, partners = KDTree(points).query(points, k=2, distance_upper_bound=NEAR * usual)
-        distances, partner = np.asarray(found)[:, 1] / usual, np.asarray(partners)[:, 1]
+        points = x[arms] * scale if seen is None else seen
+        lengths, partners = KDTree(points).query(points, k=2, distance_upper_bound=NEAR * usual)
+        distances, partner = np.asarray(lengths)[:, 1] / usual, np.asarray(partners)[:, 1]
         near = np.isfinite(distances)
         if not near.any():
             return 0, (0, 0), math.inf
         one = int(np.argmin(distances))
-        pair = int(kept[one]), int(kept[partner[one]])
-        kept = kept[near]
+        pair = int(arms[one]), int(arms[partner[one]])
+        arms = arms[near]
     return int(near.sum()), pair, float(distances[one])
 
 

@@ -78,10 +78,10 @@ def examine_results(study: View) -> list[Finding]:
         cause = likely_cause(study)
         noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
-    found = [size, noise, *shifts, fit]
+    checks = [size, noise, *shifts, fit]
     if _is_linear(study):
-        found.append(Finding("curvature", *_curvature(study, results)))
-    return [*found, *outliers]
+        checks.append(Finding("curvature", *_curvature(study, results)))
+    return [*checks, *outliers]
 
 
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
@@ -296,11 +296,11 @@ def _curvature(study: View, results: Spread) -> Found:
     from scipy.special import chdtr, chdtrc, fdtrc
 
     problem, degrees = study.problem, results.replicates
-    found = None
+    curve = None
     if len(results.arms):
         rows = problem.features[results.arms]
-        found = curvature(rows, np.sqrt(results.weights), results.means)
-    if found is None:
+        curve = curvature(rows, np.sqrt(results.weights), results.means)
+    if curve is None:
         words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
         return "untested", words, _when(study)
     if degrees < ENOUGH_REPLICATES and cause_of_rejection(study) in ("shift", "sigma"):
@@ -309,24 +309,24 @@ def _curvature(study: View, results: Spread) -> Found:
             "A curvature cannot be told from noise that is larger than σ.",
             _when(study),
         )
-    gain = found.gain / max(problem.sigma**2, results.rounding)
+    gain = curve.gain / max(problem.sigma**2, results.rounding)
     p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
     if degrees >= ENOUGH_REPLICATES:
         squares = float(results.squares.sum()) / problem.sigma**2
         if min(chdtrc(degrees, squares), chdtr(degrees, squares)) < CURVED / 2.0:
             # The noise is larger or smaller than σ, which must not decide.
-            gain = found.gain / results.within
+            gain = curve.gain / results.within
             p = float(fdtrc(1, degrees, gain))
             test = f"F = {gain:.3g} by {degrees} degrees of freedom of replicates"
-    p = min(found.terms * p, 1.0)
-    if found.terms > 1:
-        test += f", the largest of {found.terms:,} squares and products"
+    p = min(curve.terms * p, 1.0)
+    if curve.terms > 1:
+        test += f", the largest of {curve.terms:,} squares and products"
     if p >= CURVED:
         words = f"No square or product of features fits better ({p_value(p)}, approximate; {test})."
         return "fine", words, "Curvature that is too small for these results to show may remain."
     words, file_words = (
         f"A curved model fits better ({p_value(p)}, approximate): with {term} ({test})."
-        for term in _terms(problem, *found.columns)
+        for term in _terms(problem, *curve.columns)
     )
     wrong = (
         "The guarantee assumes that the means are linear in the features: the list may be wrong."
@@ -419,8 +419,8 @@ def doubts(study: View) -> list[Finding]:
     []
     """
     # Arms that are nearly alike may cost evaluations, and never the guarantee.
-    found = examine(study)
-    return [each for each in found if each.level == "warning" and each.name != "alike"]
+    findings = examine(study)
+    return [each for each in findings if each.level == "warning" and each.name != "alike"]
 
 
 def doubts_by_results(study: View) -> list[Finding]:

@@ -146,13 +146,13 @@ def statistics(study: View) -> list[Checked]:
     last, aside = study.evaluations, study.model.posterior.pilot_size
     if study.model.stopped:
         last = study.answered_at
-    found = []
+    checks = []
     for told, trial in enumerate(study.taken[:last]):
         statistic = trial.cause.statistic
         # The rounds of a pilot read a statistic too, and may not stop.
         if told > aside and statistic is not None and math.isfinite(statistic):
-            found.append(Checked(told, statistic, trial.cause.b, trial.cause.c))
-    return [*found, Checked(last, study.statistic, decision.b, decision.c)]
+            checks.append(Checked(told, statistic, trial.cause.b, trial.cause.c))
+    return [*checks, Checked(last, study.statistic, decision.b, decision.c)]
 
 
 def _frame(study: View) -> pd.DataFrame:
@@ -317,8 +317,8 @@ class Moment:
         Without those that were retired, and without controls.
         """
         order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
-        kept = self.problem.listable & self.table["mean"].notna().to_numpy()
-        return order[kept[order]]
+        listable = self.problem.listable & self.table["mean"].notna().to_numpy()
+        return order[listable[order]]
 
 
 class Difference(NamedTuple):

@@ -282,8 +282,8 @@ def _way_on(study: View, results: Spread) -> str:
 
 def _has_level(study: View) -> bool:
     """Whether the features can express a level that is common to all means."""
-    found = examine_features(study.problem)
-    return all(each.level == "fine" for each in found if each.name == "offset")
+    findings = examine_features(study.problem)
+    return all(each.level == "fine" for each in findings if each.name == "offset")
 
 
 def departure(study: View) -> str:

@@ -164,14 +164,14 @@ def remaining(study: View) -> Projection:
     return _with_cost(study, _remaining(study))
 
 
-def _with_cost(study: View, found: Projection) -> Projection:
+def _with_cost(study: View, projection: Projection) -> Projection:
     """A projection with what it would cost, where costs were stated."""
     costs, told = study.problem.costs, study.evaluations
-    if not costs.stated or not found.evaluations or not told:
-        return found
-    cost = found.evaluations * study.cost / told
-    words = f"{found.words}; at the mean cost so far: {costs.words(float(f'{cost:.2g}'))}"
-    return replace(found, cost=cost, words=words)
+    if not costs.stated or not projection.evaluations or not told:
+        return projection
+    cost = projection.evaluations * study.cost / told
+    words = f"{projection.words}; at the mean cost so far: {costs.words(float(f'{cost:.2g}'))}"
+    return replace(projection, cost=cost, words=words)
 
 
 def _remaining(study: View) -> Projection:
@@ -233,9 +233,13 @@ def _too_early(study: View) -> Projection | None:
     return Projection(None, 1, None, words)
 
 
-def _with_tie(study: View, found: Projection) -> Projection:
-    tie = _tie(study, found.high)
-    return found if tie is None else replace(found, words=f"{found.words}. {tie}", tie=tie)
+def _with_tie(study: View, projection: Projection) -> Projection:
+    tie = _tie(study, projection.high)
+    return (
+        projection
+        if tie is None
+        else replace(projection, words=f"{projection.words}. {tie}", tie=tie)
+    )
 
 
 def _by_draws(study: View, left: Reals) -> Projection:
@@ -243,11 +247,11 @@ def _by_draws(study: View, left: Reals) -> Projection:
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
     guide = study.procedure.relation.guide
-    found = _projection(
+    projection = _projection(
         quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
     )
     more = _if_linear(study) if guide else ""
-    return _with_tie(study, replace(found, words=f"{found.words}{more}"))
+    return _with_tie(study, replace(projection, words=f"{projection.words}{more}"))
 
 
 def _if_linear(study: View) -> str:
@@ -338,13 +342,13 @@ def _by_widths(study: View, posterior: Posterior) -> list[float]:
     own, apart = _deviations(posterior, setup.sigma, inside, outside)
     widths = own if setup.alone else apart
     threshold = _later_threshold(engine, posterior)
-    found = []
+    times = []
     for beside, least in GAP_QUANTILES:
         taken = np.maximum(gaps + beside * apart, least * apart) + setup.epsilon
         ratios = np.full(taken.shape, np.inf)
         np.divide(widths, taken, out=ratios, where=taken > 0.0)
-        found.append(aside + _time(float(ratios.max()), told - aside, threshold))
-    return found
+        times.append(aside + _time(float(ratios.max()), told - aside, threshold))
+    return times
 
 
 def _deviations(

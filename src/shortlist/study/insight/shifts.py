@@ -81,9 +81,9 @@ class Shifts:
         """
         _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_GROUPS])
-        kept = np.isin(groups, largest)
-        arms, values = arms[kept], values[kept]
-        groups = np.searchsorted(largest, groups[kept])
+        usable = np.isin(groups, largest)
+        arms, values = arms[usable], values[usable]
+        groups = np.searchsorted(largest, groups[usable])
         pulls = np.bincount(arms, minlength=len(noise))
         off = values - (np.bincount(arms, values, len(noise)) / np.maximum(pulls, 1))[arms]
         table = np.zeros((len(largest), len(noise)))
@@ -102,8 +102,8 @@ class Shifts:
         within = max((float((off**2 / noise[arms]).sum()) - between) / spare, least)
         beyond = max(between - degrees * within, 0.0) / float(np.trace(matrix))
         ratio = between / degrees / within
-        found = math.sqrt(beyond), within, degrees, spare, ratio
-        return cls(kept, shifts[groups], len(largest), *found)
+        figures = math.sqrt(beyond), within, degrees, spare, ratio
+        return cls(usable, shifts[groups], len(largest), *figures)
 
     @property
     def p(self) -> float:
@@ -150,13 +150,13 @@ def without_shifts(study: View) -> tuple[Integers, Reals]:
     """
     arms, blocks, values = results_of(study)
     noise = study.problem.relative_noise
-    found = Shifts.of(arms, blocks, values, noise) if len(arms) else None
-    if found is None:
+    shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
+    if shifts is None:
         return arms[:0], values[:0]
-    arms, values = arms[found.kept], values[found.kept] - found.each
+    arms, values = arms[shifts.kept], values[shifts.kept] - shifts.each
     pulls = np.bincount(arms, minlength=len(noise))
     means = (np.bincount(arms, values, len(noise)) / np.maximum(pulls, 1))[arms]
-    scale = math.sqrt((found.spare + found.degrees) / found.spare)
+    scale = math.sqrt((shifts.spare + shifts.degrees) / shifts.spare)
     return arms, means + scale * (values - means)
 
 

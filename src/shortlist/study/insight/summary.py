@@ -55,8 +55,8 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
 
 def _certain(study: Study) -> dict[str, Any] | None:
     """What is certain of the list so far."""
-    found = study.shortlist.certain
-    return None if found is None else found.to_dict()
+    certainty = study.shortlist.certain
+    return None if certainty is None else certainty.to_dict()
 
 
 def _linearity(study: Study) -> str:
@@ -115,7 +115,7 @@ def _progress_words(study: Study) -> str:
 
 
 def status_report(
-    study: Study, ahead: Projection | None = None, found: Iterable[Finding] | None = None
+    study: Study, ahead: Projection | None = None, health: Iterable[Finding] | None = None
 ) -> dict[str, Any]:
     """The state of a study with its answer, its open trials and its health.
 
@@ -128,12 +128,12 @@ def status_report(
         "table": answer.table.drop(columns="in_shortlist").reset_index().to_dict(orient="records"),
         "open": [trial_report(trial) for trial in study.pending],
         "waiting_trials": [trial.number for trial in study.waiting],
-        "health": findings(study.health() if found is None else found),
+        "health": findings(study.health() if health is None else health),
         "continuations": study.continuations,
     }
 
 
-def findings(found: Iterable[Finding]) -> list[dict[str, Any]]:
+def findings(health: Iterable[Finding]) -> list[dict[str, Any]]:
     """The findings that are not fine, with features counted from 1."""
     return [
         {
@@ -142,7 +142,7 @@ def findings(found: Iterable[Finding]) -> list[dict[str, Any]]:
             "words": finding.file_words or finding.words,
             "meaning": finding.meaning,
         }
-        for finding in found
+        for finding in health
         if finding.level != "fine"
     ]
 

@@ -43,20 +43,20 @@ class Watch:
 
         If it is interrupted, nothing counts as said.
         """
-        found: dict[str, Warning] = {}
+        warnings: dict[str, Warning] = {}
         results, due = len(study.taken), self.due
         if study.audit.rejection is not None:
             if "rejection" not in self._said:
-                found["rejection"] = LinearityRejected(advice(study))
+                warnings["rejection"] = LinearityRejected(advice(study))
         elif final or results >= due:
             due = math.ceil(GROWTH * max(results, FIRST))
             for finding in doubts_by_results(study):
                 words = f"{finding.words} {finding.remedy}"
-                found.setdefault(finding.name, GuaranteeInDoubt(words))
+                warnings.setdefault(finding.name, GuaranteeInDoubt(words))
             if not study.done and "tie" not in self._said and (tie := likely_tie(study)):
-                found["tie"] = LikelyTie(tie.advice)
-        new = [warning for name, warning in found.items() if name not in self._said]
-        self._said, self.due = self._said | set(found), due
+                warnings["tie"] = LikelyTie(tie.advice)
+        new = [warning for name, warning in warnings.items() if name not in self._said]
+        self._said, self.due = self._said | set(warnings), due
         return new
 
 
@@ -66,14 +66,14 @@ def likely_tie(study: View) -> Tie | None:
     if results < max(TIED, TIED_EACH * arms) or not study.aim.certifies:
         return None
     try:
-        found = remaining(study)
+        projection = remaining(study)
     except np.linalg.LinAlgError:  # what is said by the way must not end a run
         return None
-    left = math.inf if found.evaluations is None else found.evaluations
-    if found.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
+    left = math.inf if projection.evaluations is None else projection.evaluations
+    if projection.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
         return None
-    means, (one, other) = study.model.table()["mean"], found.tie.means
-    span, enough = float(means.max() - means.min()), found.tie.epsilon
+    means, (one, other) = study.model.table()["mean"], projection.tie.means
+    span, enough = float(means.max() - means.min()), projection.tie.epsilon
     is_small = enough is not None and enough <= SMALL * span
     is_alike = is_small and abs(one - other) <= ALIKE * span
-    return found.tie if is_alike or results >= max(MANY, MANY_EACH * arms) else None
+    return projection.tie if is_alike or results >= max(MANY, MANY_EACH * arms) else None

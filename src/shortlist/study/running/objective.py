@@ -59,8 +59,8 @@ def evaluate_trial(
         begun = error.__traceback__
         below = begun.tb_next if begun is not None and begun.tb_next is not None else begun
         words = "".join(traceback.format_exception(type(error), error, below))
-        kept = storable(words)
-        return Evaluated(None, _picklable(error, kept) if elsewhere else error, kept)
+        reason = storable(words)
+        return Evaluated(None, _picklable(error, reason) if elsewhere else error, reason)
     if isinstance(value, float) and math.isfinite(value):
         return Evaluated(float(value))
     try:

@@ -114,10 +114,10 @@ def _left(study: View) -> str:
     if study.aim.out_of:
         return ""  # the budget stands beside the evaluations
     try:
-        found, now = remaining(study).short, certain(study)
+        ahead, now = remaining(study).short, certain(study)
     except np.linalg.LinAlgError:
         return ""  # a line to look at must not end a run
     reached = ""
     if now is not None and now.stops_at is not None:
         reached = f"right up to {now.stops_at:g} → ε = {study.problem.epsilon:g}"
-    return " · ".join(filter(None, [found, reached]))
+    return " · ".join(filter(None, [ahead, reached]))

@@ -194,9 +194,9 @@ class Run:
                     raise
                 self._unsure |= isinstance(error, OutcomeUnknown)
                 LOGGER.warning("the storage is unavailable: %s", error)
-                kept = len(self._kept) + self._back.qsize()
+                results = len(self._kept) + self._back.qsize()
                 self._line.say(
-                    f"the storage is unavailable; {kept} results are held in memory; retrying for "
+                    f"the storage is unavailable; {results} results are held in memory; retrying for "
                     f"another {left:.0f} s: {error}"
                 )
             time.sleep(min(pause, left))
@@ -230,9 +230,9 @@ class Run:
             room = min(room, self._most - self._told - under_way)
         if room <= 0:
             return
-        found = self._log.ask(room, in_turn=self._in_turn, run=self._run)
-        self._refused = found == []
-        asked = found or []
+        trials = self._log.ask(room, in_turn=self._in_turn, run=self._run)
+        self._refused = trials == []
+        asked = trials or []
         self._trials.update((trial.number, trial) for trial in asked)
         for trial in asked:
             self._send(trial)
@@ -377,11 +377,11 @@ class Run:
             except BaseException as failure:
                 away = failure
         if isinstance(away, InvalidInput):  # refused, however often it is told
-            if kept := [
-                (sent, found.value) for sent, found in self._kept if found.value is not None
+            if results := [
+                (sent, outcome.value) for sent, outcome in self._kept if outcome.value is not None
             ]:
                 calls = ", ".join(
-                    f"tell(arm={sent.name!r}, value={value!r})" for sent, value in kept
+                    f"tell(arm={sent.name!r}, value={value!r})" for sent, value in results
                 )
                 error.add_note(f"Not recorded, to be told to another study: {calls}.")
             return
