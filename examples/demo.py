@@ -36,14 +36,14 @@ def main() -> None:
     outcome = Outcome(screen, study, screen.simulate(repeats=30))
     print(outcome, end="\n\n")
 
-    print("The same question 20 times on rewards recorded from this screen: evaluations until the")
+    print("The same question 10 times on rewards recorded from this screen: evaluations until the")
     print(
         "stop, with the features (m-LinGapE) and without (the others), each with its own threshold:"
     )
     instance = screen.instance(M, repeats=30)
     own = "Guess-and-verify (own results)"
     names = [own, "Racing (paired)", "m-LinGapE", "LUCB"]
-    results = shortlist.compare(names, instance, runs=20, epsilon=EPSILON, seed=0, **RANGE)
+    results = shortlist.compare(names, instance, runs=10, epsilon=EPSILON, seed=0, **RANGE)
     print(results.summary(lower_bound=False)[COUNTS].round(4).to_string())
 
     outcome.figure().savefig(picture, dpi=120)

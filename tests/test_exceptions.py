@@ -32,7 +32,7 @@ FEATURES = np.array([[1.0, 0.0], [0.9, 0.4], [0.2, 0.9], [0.0, 1.0], [0.3, 0.3]]
 MEANS = FEATURES @ np.array([0.8, 0.3])
 # Also called when an object is thrown away: what is raised then has nobody to go to.
 THROWN_AWAY = ("_close", "<genexpr>")
-MOST = 16  # moments within one call
+MOST = 10  # moments within one call
 # Without the slack these would take hundreds of results more, each like the one before.
 COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0), "epsilon": 0.5}
 KINDS: dict[str, dict[str, Any]] = {

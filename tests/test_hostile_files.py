@@ -164,8 +164,8 @@ def bombs(folder: Path) -> list[Path]:
     rows = np.zeros(30_000_000, "i1")
     tables = {
         "rows": {"x": rows},
-        "text": {"who": pa.array(["x" * 20_000] * 200_000), "x": rows[:200_000]},
-        "category": {"who": pa.array([" " * 20_000] * 200_000).dictionary_encode(), "x": rows[:200_000]},
+        "text": {"who": pa.repeat("x" * 20_000, 50_000), "x": rows[:50_000]},
+        "category": {"who": pa.DictionaryArray.from_arrays(rows[:200_000], [" " * 20_000]), "x": rows[:200_000]},
         "lists": {"x": none},
         "deep": {"x": pa.array([[none[0].as_py()]] * 10, pa.list_(none.type))},
         "wide": {f"c{k}": rows[:20_000] for k in range(5000)},

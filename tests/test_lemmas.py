@@ -24,7 +24,7 @@ from shortlist.rules.indices import individual, paired
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PROVE = settings(derandomize=True, deadline=None, max_examples=150)
+PROVE = settings(derandomize=True, deadline=None, max_examples=80)
 SLOW = settings(derandomize=True, deadline=None, max_examples=40)
 
 

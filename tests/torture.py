@@ -12,6 +12,7 @@ part of each.
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import signal
@@ -387,10 +388,13 @@ def restarts(server: Server, times: int) -> Figures:
     return {**figures, "acknowledged": len(acknowledged)}
 
 
-def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> Figures:
+def strangers(
+    storage: str, lines: int, handles: int, seconds: float = 15.0, enough: float = math.inf
+) -> Figures:
     """Connections with half a request each, opened again when they are closed, and one client.
 
-    The client asks, tells and looks all the time, each time on a new connection: none is cut.
+    The client asks, tells and looks all the time, each time on a new connection: none is cut. It ends
+    when it has told ``enough`` results while all lines were taken, or after some seconds.
     """
     begin(storage).close()
     half = b"GET /api/status HTTP/1.1\r\nHost: 127.0.0.1\r\n"
@@ -423,12 +427,14 @@ def strangers(storage: str, lines: int, handles: int, seconds: float = 15.0) -> 
         attacker.start()
         try:
             until = time.monotonic() + seconds
-            while time.monotonic() < until:
+            beside = 0  # results that were told while all lines were taken
+            while time.monotonic() < until and beside < enough:
                 value = new_value()
                 [trial] = send("ask", json={"key": f"key {value}"})["trials"]
                 send("tell", json={"trial": trial["trial"], "value": value})
                 acknowledged.append((int(trial["arm"]), value))
                 send("status")
+                beside += len(opened) >= lines - 1
         finally:
             over.set()
             attacker.join()

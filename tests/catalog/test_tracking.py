@@ -57,6 +57,8 @@ def test_some_pairs_are_certified_only_in_the_past() -> None:
         decision, _ = running.procedure.engine.decide(running.posterior.copy(), plain, running.seed)
         settled_before += decision.statistic > running.statistic
         assert running.statistic <= 0.0
+        if settled_before:
+            break
     assert settled_before > 0
 
 

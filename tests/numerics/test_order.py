@@ -14,7 +14,7 @@ from shortlist.numerics.random import priority
 from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.selection import greedy
 
-EXACT = settings(derandomize=True, deadline=None, max_examples=300)
+EXACT = settings(derandomize=True, deadline=None, max_examples=120)
 MOST = 3 * SORTED_UP_TO
 
 # Few different numbers make many ties; the rest are any.

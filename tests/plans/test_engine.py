@@ -329,7 +329,7 @@ def test_runs_are_the_same_wherever_they_are_made() -> None:
     here = frames()
     with ThreadPoolExecutor(2) as pool:
         assert all(map(type(here[0]).equals, frames(pool), here))
-    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert all(map(type(here[0]).equals, frames(pool), here))
     assert all(frame["samples"].nunique() > 1 for frame in here[:-1])
 

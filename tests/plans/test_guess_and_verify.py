@@ -140,7 +140,7 @@ def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
 
 @pytest.mark.slow
 def test_a_sigma_for_every_arm_saves_evaluations() -> None:
-    means, sigma = np.linspace(1.0, 0.0, 8), np.where(np.arange(8) % 2, 0.05, 1.0)
+    means, sigma = np.linspace(2.5, 0.0, 8), np.where(np.arange(8) % 2, 0.05, 1.0)
     counts = {}
     for name, given in (("by arm", sigma), ("largest", 1.0)):
         study = shortlist.Study(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sqlite3
 from pathlib import Path
@@ -12,6 +13,7 @@ import pandas as pd
 import pytest
 
 import arms as attack
+from by_plans import run_by_plans
 from command_line import asked, does, fails, run
 from error_rates import shown_below
 from served import client_of
@@ -61,9 +63,8 @@ def within(value: float) -> float:
 def go(study: Study, most: int | None = None, means: Any = MEANS) -> None:
     """Evaluate up to a number of results, or to the stop."""
     shown = within if study.problem.noise.word == "bounded" else float
-    left = None if most is None else max(most - study.evaluations, 0)
-    if left != 0:
-        study.run(lambda t: shown(result(t, means)), max_evaluations=left, progress=False)
+    left = math.inf if most is None else most - study.evaluations
+    run_by_plans(study, lambda trial: shown(result(trial, means)), left)
 
 
 def same(one: Study, other: Study) -> None:
@@ -240,7 +241,8 @@ def test_after_a_verification_arms_are_added_and_retired_too() -> None:
 @pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "bounded", "smallest"])
 def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     storage = tmp_path / "a.db"
-    study = begin(kind, storage=storage)
+    settings: dict[str, Any] = {"epsilon": 0.02 if kind == "bounded" else 0.1, "storage": storage}
+    study = begin(kind, **settings)
     go(study)
     sign = -1.0 if kind == "smallest" else 1.0
     new = sign * 3.0 * np.array([0.9, 0.45, -0.27])
@@ -258,13 +260,13 @@ def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     study.add(more, arms=["N1", "N2"])  # once is enough
     assert study.changes == changes
     # The table it began with continues it, and so does the longer one.
-    same(study, begin(kind, storage=storage))
+    same(study, begin(kind, **settings))
     longer: dict[str, Any] = {"arms": [*NAMES, "N1", "N2"]}
     if more is not None:
         longer["features"] = np.vstack([X, *more])
-    same(study, begin(kind, storage=storage, **longer))
+    same(study, begin(kind, **settings, **longer))
     with pytest.raises(errors.StudyMismatch):
-        begin(kind, storage=storage, **{**longer, "arms": [*NAMES, "N1", "N3"]})
+        begin(kind, **settings, **{**longer, "arms": [*NAMES, "N1", "N3"]})
 
 
 def test_arms_added_in_the_middle_of_a_plan_wait_for_its_end() -> None:

@@ -463,7 +463,7 @@ def test_what_is_handed_out_cannot_be_used_to_change_a_study(stored: bool, tmp_p
 
     def begin(name: str) -> shortlist.Study:
         given = {"storage": str(tmp_path / name)} if stored else {}
-        return shortlist.Study(features, m=2, sigma=0.3, seed=1, **given)  # type: ignore[arg-type]
+        return shortlist.Study(features, m=2, sigma=0.3, epsilon=0.3, seed=1, **given)  # type: ignore[arg-type]
 
     touched, untouched = begin("touched.db"), begin("untouched.db")
     found = 0

@@ -214,17 +214,18 @@ def own_design(
         w[active] = 0.9 * start[active] / start[active].sum() + 0.1 / len(active)
     largest = float(needs.max())
     needs, q = needs / largest, np.full(len(b), 1.0 / len(b))
+    noise_b, noise_c, ends, own = noise[b], noise[c], np.concatenate([b, c]), noise[active]
     best, least = w, np.inf
     for _ in range(OWN_STEPS):
-        norms = needs * (noise[b] / w[b] + noise[c] / w[c])
-        if norms.max() < least:
-            best, least = w, float(norms.max())
-        q = q * norms / norms.max()
+        norms = needs * (noise_b / w[b] + noise_c / w[c])
+        most = norms.max()
+        if most < least:
+            best, least = w, float(most)
+        q = q * norms / most
         q /= q.sum()
-        gains = np.zeros(len(w))
-        np.add.at(gains, b, q * needs)
-        np.add.at(gains, c, q * needs)
-        gains[active] *= noise[active] / w[active] ** 2
+        shares = q * needs
+        gains = np.bincount(ends, np.concatenate([shares, shares]), len(w))
+        gains[active] *= own / w[active] ** 2
         if least * gains.max() <= (1.0 + TOLERANCE) * float(q @ norms) ** 2:
             break
         w = w * np.sqrt(gains)

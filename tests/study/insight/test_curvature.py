@@ -10,6 +10,7 @@ from scipy.special import chdtrc
 
 import curved
 import shortlist
+from by_plans import run_by_plans
 from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.health import examine
@@ -20,10 +21,8 @@ def studied(truth, seed=0, noise=1.0, **settings):
     study = shortlist.Study(truth.features, m=truth.m, sigma=truth.sigma, seed=seed, **settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        study.run(
-            lambda trial: truth.means[trial.arm] + noise * truth.sigma * draw.normal(),
-            max_evaluations=1000,
-            progress=False,
+        run_by_plans(
+            study, lambda trial: truth.means[trial.arm] + noise * truth.sigma * draw.normal(), 1000
         )
     return study
 

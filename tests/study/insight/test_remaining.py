@@ -34,7 +34,7 @@ RANDOM = [
     ("LinGIFA greedy (as published)", 10, 5, 3),
 ]
 CLASSIC = ["m-LinGapE", "LinGIFA", "LinGIFA (tau LUCB)", "LUCB", "m-LinGapE largest variance"]
-LONGEST, SHORTEST = 1500, 100  # results of a run that is taken
+LONGEST, SHORTEST = 700, 100  # results of a run that is taken
 
 
 @dataclass(frozen=True)
