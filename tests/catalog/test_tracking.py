@@ -12,20 +12,20 @@ from shortlist.catalog.tracking import eliminating
 from shortlist.report.page import html
 from shortlist.study.insight.history import last_moment
 
-OMEGA = 0.6
+OMEGA, SIGMA = 0.6, 0.3
 
 
 def study(algorithm: str | GIFA, seed: int = 3) -> shortlist.Study:
     instance = shortlist.instances.classic(K=5, m=2, omega=OMEGA)
     return shortlist.Study(
-        instance.features, 2, sigma=0.5, algorithm=algorithm, seed=seed, audit=False
+        instance.features, 2, sigma=SIGMA, algorithm=algorithm, seed=seed, audit=False
     )
 
 
 def rewards(trial: shortlist.Trial) -> float:
     means = shortlist.instances.classic(K=5, m=2, omega=OMEGA).means
     noise = np.random.default_rng(trial.seed).standard_normal()
-    return float(means[trial.arm] + 0.5 * noise)
+    return float(means[trial.arm] + SIGMA * noise)
 
 
 @pytest.mark.slow

@@ -245,7 +245,7 @@ def symmetric_engine(candidates: str, selection: str) -> Engine:
 @pytest.mark.parametrize("selection", ["largest_variance", "greedy", "optimized"])
 def test_a_symmetric_problem_favours_no_arm(candidates: str, selection: str) -> None:
     engine = symmetric_engine(candidates, selection)
-    posterior, n = engine.posterior(), 6000
+    posterior, n = engine.posterior(), 3000
     pairs = dict.fromkeys(permutations(range(6), 2), 0)
     sets = dict.fromkeys(combinations(range(6), 2), 0)
     arms = np.zeros(6, int)

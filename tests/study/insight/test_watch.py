@@ -114,6 +114,6 @@ def test_a_sigma_that_is_too_large_says_what_it_costs(times: float) -> None:
 @pytest.mark.parametrize("arms", [2, 4])
 def test_arms_that_are_all_equal_are_said_to_be_alike(arms: int) -> None:
     study = shortlist.Study(arms=range(arms), m=1, sigma=1.0, seed=0)
-    [tie] = said(study, measured([0.5] * arms, 1.0), 4000)
+    [tie] = said(study, measured([0.5] * arms, 1.0), 2000)
     assert isinstance(tie, LikelyTie)
     assert "study.widen(epsilon=" in str(tie)
