@@ -141,7 +141,7 @@ def test_of_two_results_of_a_cell_the_first_counts(noise: dict[str, Any]) -> Non
                 else:
                     study.tell(trial, value)
     assert twice.round.strategy.inside.tolist() == once.round.strategy.inside.tolist()
-    first, second = (each.round.strategy._seen.sums for each in (once, twice))
+    first, second = (each.round.strategy._seen.tally.sums for each in (once, twice))
     assert first.tolist() == second.tolist()
 
 

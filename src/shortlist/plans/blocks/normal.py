@@ -122,7 +122,7 @@ class NormalBlocks(CommonBlocks):
         The unit is that of the first plan: no result of a later block has a part in it.
         """
         if self._seen.blocks == 0:
-            noisiest = float(results.values.reshape(self._count, -1).std(axis=0).max())
+            noisiest = float(results.values.reshape(len(self._blocks), -1).std(axis=0).max())
             unit = UNIT * noisiest if noisiest > 0.0 else 1.0
             self._wanted, self._slack, self._first_slack = (
                 slack * self._width / unit
@@ -135,8 +135,9 @@ class NormalBlocks(CommonBlocks):
         """No evidence yet, with predictions by all blocks so far."""
         return Differences.after_blocks(self._all, slack)
 
-    def _take(self, values: Reals) -> None:
-        table = values.reshape(self._count, len(self._arms)).T
+    def _take(self, results: Reals) -> None:
+        everything, known = self._results(results)
+        table = everything[self._arms]
         more = moments_of(len(self.plan), self._arms, table)
         self._all = self._all + more
         self._largest = max(self._largest, float(np.abs(table).max()))
@@ -150,7 +151,7 @@ class NormalBlocks(CommonBlocks):
             each._replace(bets=cast(Differences, each.bets).with_blocks(more, off))
             for each in self._namings
         )
-        self._seen = self._seen.after(self._arms, table)
+        self._note(everything, known)
 
     @property
     def _bounds(self) -> Reals:

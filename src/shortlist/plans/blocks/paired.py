@@ -1,20 +1,25 @@
 """Guess the m best arms and verify the guess, on blocks that all arms in doubt share.
 
 Results lie in a range, here [0, 1]. Blocks come in an order that no result depends on: that of a
-pool of N blocks is drawn from the study's seed, and where blocks are drawn afresh N is infinite. A
-plan takes some arms and the next blocks, all of them before any of its results is known.
+pool of N blocks is drawn from the study's seed, and drawn anew where that helps; where blocks are drawn
+afresh N is infinite. A plan takes some arms and the next blocks, all of them before any of its results
+is known; what is known already is not asked for.
 
 **The test of a pair.** Let d be the result of b less that of c on a block, and s ≥ 0. The null is
-that the mean of d is −s or less. After t blocks, let S_a be the sum of the results of arm a and n_a
-their number. Where a result is missing b has at least 0 and c at most 1, so d sums up to at least
-L = S_b − S_c − (t − n_c) over these blocks. The next block is any of the other N − t, and under the null
-the mean of d over them is at most
+that the mean of d is −s or less. Of a pool, let R be the blocks of the order whose turn is still to come
+and on which b or c is not known. The other blocks are known, but for those whose turn came without one
+of the two arms: there b has at least 0 and c at most 1. So d sums up to at least some L over them.
+Under the null the mean of d over R is at most
 
-    g = (−sN − L)/(N − t)        (−s, if there is no end of blocks).
+    g = (−sN − L)/|R|        (−s, if there is no end of blocks).
 
-If both arms are evaluated on it, 1 + λ(d − g) has mean at most 1 for every λ in [0, 1/(1 + g)) that
-was chosen before. So the product of these, E, ever reaches 1/r with probability at most r (Ville).
-Where L − (N − t) ≥ −sN the null is impossible, and the pair is decided exactly.
+If both arms take part in a plan, its next block of R is any of R, and 1 + λ(d − g) has mean at most 1
+for every λ in [0, 1/(1 + g)) that was chosen before. So the product of these, E, ever reaches 1/r with
+probability at most r (Ville). Where the known results leave no room for the null it is impossible, and
+the pair is decided exactly.
+
+In a new order the turn of every block is still to come: L is then exact, however many blocks an arm has
+left out. So one is drawn when a set is named, and when an arm returns that has left out blocks since.
 
 **Shares of δ.** A set J of m arms that is *named* is right if every pair of b in J and c outside
 passes with the results since, at s = ε: no union over pairs (as in ``guess_and_verify``). Before that,
@@ -30,7 +35,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -42,6 +47,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import WithinBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.blocks.engine import CellEngine, CellStrategy
+from shortlist.plans.blocks.seen import OWN_SPREAD, Order, Seen
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.relation import Unrelated
@@ -53,7 +59,8 @@ LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is
 SAVING = 0.9  # a set is named again if the hardest pair then needs less than this share
 FIRST = 4  # blocks of the first plan
 GROWTH = 0.01  # of the blocks so far, in a plan: longer ones go on after pairs have passed
-CLIP = 0.9  # of the largest λ that keeps E above 0
+# Of the largest λ that keeps E above 0; the second where d varies by less than its mean.
+CLIP, CLIP_FAR = 0.9, 0.98
 HALF_WIDTH = 0.5  # standard errors: a mean difference below is taken for that
 DRAWS = 300
 GROUPS = 512  # of blocks: more are not drawn one by one
@@ -62,10 +69,7 @@ GROUPS = 512  # of blocks: more are not drawn one by one
 APART, APART_RISES, APART_MOST = 2.0, 20.0, 6.0
 MOST_ARMS = 2000  # some tables have a row and a column for each
 ROUNDING = 1e-12  # of a mean
-OWN_SPREAD = 0.25  # variance of a result of which nothing is known, in units of the range
-LEAST_SPREAD = 1e-4
-SPREAD_COUNTS = 4.0  # blocks that the average variance of all pairs counts as, for one pair
-SALT = 0x6F726465
+STRETCH = 256  # blocks that are looked at together
 MOST_LEFT = 1e9
 
 PAIRED_BETS = StrategyThreshold(
@@ -113,105 +117,6 @@ class Naming(NamedTuple):
     bets: Bets
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What was seen of every arm, in the order of the blocks and in units of the range.
-
-    Attributes
-    ----------
-    values : array, K × blocks so far
-        The results; 0 where there is none.
-    known : array of bool, K × blocks so far
-        Where there is one.
-    pulls, sums : array, K
-        Their numbers and sums.
-    both, sums_with, squares : array, K × K
-        Of the blocks with both arms: their number, the sum of the results of b, and of the squared
-        differences.
-    """
-
-    values: Reals
-    known: Mask
-    pulls: Integers
-    sums: Reals
-    both: Reals
-    sums_with: Reals
-    squares: Reals
-
-    @classmethod
-    def none(cls, arms: int) -> Seen:
-        """Before any block."""
-        table = np.zeros((arms, arms))
-        start = np.zeros((arms, 0)), np.zeros((arms, 0), np.bool_)
-        return cls(*start, np.zeros(arms, np.int64), np.zeros(arms), table, table, table)
-
-    @property
-    def blocks(self) -> int:
-        """How many blocks were taken."""
-        return self.values.shape[1]
-
-    def after(self, arms: Integers, results: Reals) -> Seen:
-        """With these arms on the next blocks, a row for each arm."""
-        count, here = results.shape[1], np.ix_(arms, arms)
-        values, known = np.zeros((2, len(self.pulls), count))
-        values[arms], known[arms] = results, 1.0
-        both, sums_with, squares = self.both.copy(), self.sums_with.copy(), self.squares.copy()
-        both[here] += count
-        sums_with[here] += results.sum(axis=1)[:, None]
-        own = np.einsum("ij,ij->i", results, results)
-        squares[here] += np.maximum(own[:, None] + own - 2.0 * results @ results.T, 0.0)
-        return Seen(
-            np.hstack([self.values, values]),
-            np.hstack([self.known, known > 0.0]),
-            self.pulls + (known > 0.0).sum(axis=1),
-            self.sums + values.sum(axis=1),
-            both,
-            sums_with,
-            squares,
-        )
-
-    def filled(self, arms: Integers, places: Integers, results: Reals) -> Seen:
-        """With results on blocks that were taken before: they are of no use to bets."""
-        values, known = self.values.copy(), self.known.copy()
-        values[arms, places], known[arms, places] = results, True
-        pulls, sums = known.sum(axis=1), values.sum(axis=1)
-        return replace(self, values=values, known=known, pulls=pulls, sums=sums)
-
-    @property
-    def gaps(self) -> Reals:
-        """The mean difference of every pair on the blocks with both."""
-        return (self.sums_with - self.sums_with.T) / np.maximum(self.both, 1.0)
-
-    @property
-    def variances(self) -> Reals:
-        """The variances of single differences, drawn towards their average over all pairs."""
-        count = np.maximum(self.both, 1.0)
-        spread = np.maximum(self.squares / count - self.gaps**2, 0.0)
-        spread = spread * count / np.maximum(count - 1.0, 1.0)
-        known = self.both * (self.both > 1.0) * ~np.eye(len(count), dtype=np.bool_)
-        average = (known * spread).sum() / known.sum() if known.any() else OWN_SPREAD
-        prior = max(float(average), LEAST_SPREAD)
-        return np.asarray((count * spread + SPREAD_COUNTS * prior) / (count + SPREAD_COUNTS))
-
-    def errors(self, blocks: float) -> Reals:
-        """The standard errors of the mean differences, of a pool of so many blocks."""
-        count = np.maximum(self.both, 1.0)
-        left = np.maximum(1.0 - count / blocks, 1e-9)
-        return np.sqrt(self.variances * left / count)
-
-    @property
-    def residuals(self) -> tuple[Reals, Reals]:
-        """Results less the effect of their block (0 where there is none), and these effects.
-
-        The effect of a block is the mean of the arms that were evaluated on all blocks, or most.
-        """
-        core = self.pulls == self.pulls.max()
-        counts = self.known[core].sum(axis=0)
-        effects = self.values.sum(axis=0) / np.maximum(self.known.sum(axis=0), 1)
-        effects = np.where(counts, self.values[core].sum(axis=0) / np.maximum(counts, 1), effects)
-        return np.where(self.known, self.values - effects, 0.0), effects
-
-
 class CommonBlocks(CellStrategy):
     """Plans of arms on common blocks, to guess the m best and to verify the guess."""
 
@@ -227,7 +132,9 @@ class CommonBlocks(CellStrategy):
         self._width = high - self._low
         # s of the answer, of the tests and plans to come, and of the tests of all pairs.
         self._wanted = self._slack = self._first_slack = problem.epsilon / self._width
-        self._wider_from = 0  # blocks: as many were begun when ε was made larger
+        # Every larger ε, and the turns of the order that were not to depend on it when it was chosen.
+        self._widened: tuple[tuple[float, int], ...] = ()
+        self._foreseen = 0
         self._size = math.inf if problem.blocks.number is None else float(problem.blocks.number)
         pairs = problem.m * (arms - problem.m)
         left = 1.0 - sum(shares)
@@ -237,45 +144,96 @@ class CommonBlocks(CellStrategy):
         self._strict = self._lenient = Bets.none(arms)
         self._namings: tuple[Naming, ...] = ()
         self.out = np.zeros(arms, np.bool_)
-        self._order: Integers | None = None
+        self._order: Order | None = None
+        self._drawn = 0  # orders so far
         self.inside = np.zeros(arms, np.bool_)
+        # The arms of the plan, its blocks, and where a result is missing.
         self._arms = np.arange(arms)
-        self._count = int(min(FIRST, self._size))
-        self._holes: tuple[Integers, Integers] | None = None
-        self.plan = np.full(arms, self._count)
+        self._blocks = np.zeros(0, np.int64)
+        self._missing = np.zeros((arms, 0), np.bool_)
+        self.plan = np.full(arms, int(min(FIRST, self._size)))
         self.cells: list[Cell] = []
 
     # The order of the blocks
 
     def begin(self, seed: int) -> None:
         """Draw the order of a pool; where blocks are drawn afresh they come by their numbers."""
-        if self._order is not None:
-            return
-        self._order = np.zeros(0, np.int64)
-        if math.isfinite(self._size):
-            self._order = np.random.default_rng([seed, SALT]).permutation(int(self._size))
-        self.cells = self._planned()
+        if self._order is None:
+            self._draw(seed)
+            self._plan(self._arms, FIRST)
 
-    def _block(self, place: int) -> int:
+    @property
+    def _is_pool(self) -> bool:
+        return math.isfinite(self._size)
+
+    def _draw(self, seed: int) -> None:
+        """Begin an order that nothing depends on so far.
+
+        A study that is taken in again may come to ε with fewer orders than were seen by who chose it:
+        so they are numbered from there.
+        """
+        numbers = len(self._widened), self._drawn
+        self._order = Order.of(len(self.inside), self._size, seed, *numbers)
+        self._drawn += 1
+        self._widened = tuple((epsilon, 0) for epsilon, _ in self._widened)
+        self._widen_slack()
+
+    def _widen_slack(self) -> None:
+        """Go by a larger ε once no turn is left that who chose it may have known."""
         assert self._order is not None
-        return int(self._order[place]) if math.isfinite(self._size) else place
+        for epsilon, turns in self._widened:
+            if turns <= self._order.past.blocks:
+                self._slack = max(self._slack, epsilon / self._width)
 
-    def _planned(self) -> list[Cell]:
-        """The cells of the plan, block by block."""
-        if self._holes is not None:
-            pairs = zip(*self._holes, strict=True)
-            return [Cell(int(arm), self._block(int(place))) for arm, place in pairs]
-        first = self._seen.blocks
-        places = range(first, first + self._count)
-        return [Cell(int(arm), self._block(place)) for place in places for arm in self._arms]
+    def _draw_anew(self, seed: int) -> None:
+        """Begin a new order of a pool; blocks without end have one."""
+        if self._is_pool:
+            self._draw(seed)
+
+    def _ahead(self, first: int) -> Iterator[Integers]:
+        """The blocks from the one that comes ``first`` places from now, a few at a time."""
+        assert self._order is not None
+        while len(blocks := self._order.ahead(first, STRETCH)):
+            yield blocks
+            first += STRETCH
+
+    def _plan(self, arms: Integers, count: int) -> bool:
+        """Plan these arms on the next blocks, so many on which one of them is missing, if any is left.
+
+        The turn of blocks between them, on which none is missing, is over with the plan too.
+        """
+        parts = [np.zeros(0, np.int64)]
+        missing = [np.zeros((len(arms), 0), np.bool_)]
+        for blocks in self._ahead(0) if len(arms) else ():
+            lacks = ~self._seen.on(blocks)[1][arms]
+            useful = np.flatnonzero(lacks.any(axis=0))[:count]
+            count -= len(useful)
+            end = len(blocks) if count else int(useful[-1]) + 1
+            parts.append(blocks[:end])
+            missing.append(lacks[:, :end])
+            if not count:
+                break
+        self._arms, self._blocks = arms, np.concatenate(parts)
+        self._missing = np.hstack(missing)
+        self.plan = np.bincount(arms, self._missing.sum(axis=1), minlength=len(self.inside)).astype(
+            np.int64
+        )
+        self.cells = [
+            Cell(int(arm), int(block))
+            for block, lacks in zip(self._blocks, self._missing.T, strict=True)
+            for arm in arms[lacks]
+        ]
+        return bool(self.cells)
 
     def beyond(self) -> Iterator[Cell]:
-        """The same arms on the blocks that follow."""
-        place = self._seen.blocks + (self._count if self._holes is None else 0)
-        while place < self._size and len(self._arms):
-            for arm in self._arms:
-                yield Cell(int(arm), self._block(place))
-            place += 1
+        """The same arms on the blocks that follow, where they are missing."""
+        if not len(self._arms):
+            return
+        for blocks in self._ahead(len(self._blocks)):
+            lacks = ~self._seen.on(blocks)[1][self._arms]
+            for block, missing in zip(blocks, lacks.T, strict=True):
+                for arm in self._arms[missing]:
+                    yield Cell(int(arm), int(block))
 
     # Decisions
 
@@ -286,13 +244,24 @@ class CommonBlocks(CellStrategy):
         after._judge(seed)
         vars(self).update(vars(after))
 
-    def _take(self, values: Reals) -> None:
-        if self._holes is not None:
-            self._seen = self._seen.filled(*self._holes, values)
-        else:
-            table = values.reshape(self._count, len(self._arms)).T
-            self._bet(table)
-            self._seen = self._seen.after(self._arms, table)
+    def _take(self, results: Reals) -> None:
+        values, known = self._results(results)
+        self._bet(values[self._arms])
+        self._note(values, known)
+
+    def _results(self, results: Reals) -> tuple[Reals, Mask]:
+        """All that is known of every arm on the blocks of the plan, with the results of its cells."""
+        values, known = self._seen.on(self._blocks)
+        table = values[self._arms]
+        table.T[self._missing.T] = results
+        values[self._arms], known[self._arms] = table, True
+        return values, known
+
+    def _note(self, values: Reals, known: Mask) -> None:
+        """The turn of the plan's blocks is over."""
+        assert self._order is not None
+        self._seen = self._seen.after(self._blocks, values, known)
+        self._order = self._order.after(values, known)
 
     def _no_bets(self, slack: float) -> Bets:
         """No evidence yet, at a slack."""
@@ -300,20 +269,27 @@ class CommonBlocks(CellStrategy):
 
     def _bet(self, table: Reals) -> None:
         """Let every pair of the plan bet on its blocks, one after the other."""
-        seen, arms = self._seen, self._arms
-        here = np.ix_(arms, arms)
-        gaps, variances = seen.gaps[here], seen.variances[here]
-        least = HALF_WIDTH * np.sqrt(variances / np.maximum(seen.both[here], 1.0))
-        at_least = seen.sums[arms, None] - seen.sums[arms] - (seen.blocks - seen.pulls[arms])
+        assert self._order is not None
+        useful = self._missing.any(axis=0)
+        table, lacking = table[:, useful], self._missing[:, useful]
+        arms, here = self._arms, np.ix_(self._arms, self._arms)
+        gaps, variances = self._seen.gaps[here], self._seen.variances[here]
+        everything, past = self._seen.tally, self._order.past
+        least = HALF_WIDTH * np.sqrt(variances / np.maximum(everything.both[here], 1.0))
+        known = (everything.differences - past.differences)[here]
+        worst = past.sums[arms, None] - past.sums[arms] - (past.blocks - past.pulls[arms])
+        at_least = known + worst
+        left = self._size - past.blocks - (everything.both - past.both)[here]
         slacks = {0.0, self._first_slack, *(each.slack for each in self._namings)}
         gains = {slack: np.zeros((table.shape[1], *variances.shape)) for slack in slacks}
         for place in range(table.shape[1]):
-            left = self._size - seen.blocks - place
+            new = lacking[:, place, None] | lacking[:, place]
             d = table[:, place, None] - table[:, place]
-            for slack, found in gains.items():
-                edges = np.maximum(gaps + slack, least)
-                found[place] = self._gains(d, edges, variances, at_least, left, slack)
-            at_least = at_least + d
+            for slack, gained in gains.items():
+                above = np.maximum(least - gaps - slack, 0.0)
+                found = self._gains(d, gaps, above, variances, at_least, left, slack)
+                gained[place] = np.where(new, found, 0.0)
+            at_least, left = at_least + new * d, left - new
         self._strict = self._strict.after(arms, gains[0.0])
         self._lenient = self._lenient.after(arms, gains[self._first_slack])
         self._namings = tuple(
@@ -323,30 +299,33 @@ class CommonBlocks(CellStrategy):
     def _gains(
         self,
         d: Reals,
-        edges: Reals,
+        gaps: Reals,
+        above: Reals,
         variances: Reals,
         at_least: Reals,
-        left: float,
+        left: Reals,
         slack: float,
     ) -> Reals:
         """ln(1 + λ(d − g)) of every pair on one block, with about the λ of fastest growth.
 
-        In a pool the mean of the d to come exceeds g by N/(N − t) times the gap and s.
+        The mean of the d to come is taken for the gap so far, and, for little is known of small gaps,
+        that of all blocks for a larger one (by ``above``).
         """
-        rise, null = 1.0, np.full_like(d, -slack)
-        if math.isfinite(self._size):
+        rise, null = np.ones_like(d), np.full_like(d, -slack)
+        if self._is_pool:
+            left = np.maximum(left, 1.0)
             rise, null = self._size / left, (-slack * self._size - at_least) / left
-        edge = edges * rise
+        edge = np.maximum(gaps - null + above * rise, 0.0)
         possible = (null > -1.0) & (null < 1.0)
-        most = CLIP / np.where(possible, 1.0 + null, 1.0)
+        clip = np.where(variances < edge**2, CLIP_FAR, CLIP)
+        most = clip / np.where(possible, 1.0 + null, 1.0)
         bet = np.where(possible, np.minimum(edge / (variances + edge**2), most), 0.0)
         return np.log1p(bet * (d - null))
 
     def _judge(self, seed: int) -> None:
         """Find who is out, guess the m best, see which pairs have passed, and make the next plan."""
         seen = self._seen
-        if seen.blocks >= self._wider_from:
-            self._slack = self._wanted
+        self._widen_slack()
         self._find_out()
         residuals, _ = seen.residuals
         means = residuals.sum(axis=1) / np.maximum(seen.pulls, 1)
@@ -355,18 +334,19 @@ class CommonBlocks(CellStrategy):
         stops = bool(answered.min(initial=np.inf) >= 0.0)
         if margins.min(initial=np.inf) < 0.0:  # at the old slack: a wider one may know what comes
             rng = np.random.default_rng([seed, int(seen.pulls.sum())])
-            self._name(margins, residuals, rng)
+            if self._name(margins, residuals, rng):
+                self._draw_anew(seed)
             margins = self._margins(self.inside)
-        self._make_plan(margins)
+        self._make_plan(margins, seed)
         self._find_boundary(answered, stops)
 
     @property
     def _certain(self) -> Reals:
         """The least that d can sum up to over all blocks, of every pair; −∞ without end."""
-        seen = self._seen
-        if not math.isfinite(self._size):
-            return np.full(seen.both.shape, -np.inf)
-        return seen.sums[:, None] - seen.sums - (self._size - seen.pulls)
+        tally = self._seen.tally
+        if not self._is_pool:
+            return np.full(tally.both.shape, -np.inf)
+        return tally.sums[:, None] - tally.sums - (self._size - tally.pulls)
 
     def _find_out(self) -> None:
         """Mark the arms that m others have passed."""
@@ -377,7 +357,7 @@ class CommonBlocks(CellStrategy):
     @property
     def _off(self) -> float:
         """How far a sum over all blocks may be off by rounding."""
-        return ROUNDING * self._size if math.isfinite(self._size) else 0.0
+        return ROUNDING * self._size if self._is_pool else 0.0
 
     def _others(self, inside: Mask) -> Integers:
         """The arms outside that are not out."""
@@ -399,7 +379,7 @@ class CommonBlocks(CellStrategy):
 
     def _bounds_hold(self, certain: Reals, slack: float) -> Mask:
         """Whether b is not below c by more than a slack, whatever the missing results are."""
-        if not math.isfinite(self._size):
+        if not self._is_pool:
             return np.zeros(certain.shape, np.bool_)
         return np.asarray(certain >= -slack * self._size - self._off)
 
@@ -434,18 +414,16 @@ class CommonBlocks(CellStrategy):
         """The share of δ of the set that is named next."""
         return self._problem.delta * self._shares[len(self._namings)]
 
-    def _name(self, margins: Reals, residuals: Reals, rng: np.random.Generator) -> None:
-        """Name the set inside now, where that is worth while."""
+    def _name(self, margins: Reals, residuals: Reals, rng: np.random.Generator) -> bool:
+        """Name the set inside now, where that is worth while; whether it was."""
         from scipy.special import ndtr
 
         seen, inside = self._seen, self.inside
-        if len(self._namings) == len(self._shares) or seen.blocks >= self._size:
-            return
+        if len(self._namings) == len(self._shares):
+            return False
         least = LIKELY_AGAIN if self._namings else LIKELY
         if ndtr(self._apart(inside)[margins < 0.0].min()) < least:  # one pair alone is in doubt
-            return
-        if self._vote(residuals, rng) < least:
-            return
+            return False
         if self._is_named(inside):
             here = np.ix_(np.flatnonzero(inside), self._others(inside))
             gaps = np.maximum(
@@ -454,9 +432,12 @@ class CommonBlocks(CellStrategy):
             costs = np.where(margins < 0.0, seen.variances[here] / gaps**2, 0.0)
             again = -math.log(self._risk) * costs.max()
             if again > SAVING * (-np.where(margins < 0.0, margins, 0.0) * costs).max():
-                return
+                return False
+        if self._vote(residuals, rng) < least:
+            return False
         named = Naming(inside.tobytes(), self._risk, self._slack, self._no_bets(self._slack))
         self._namings = (*self._namings, named)
+        return True
 
     def _apart(self, inside: Mask) -> Reals:
         """By how many standard errors b inside is above c − ε."""
@@ -484,31 +465,34 @@ class CommonBlocks(CellStrategy):
 
     # Plans
 
-    def _make_plan(self, margins: Reals) -> None:
-        """The arms of open pairs on the next blocks, or on those that they lack of a used-up pool."""
+    def _make_plan(self, margins: Reals, seed: int) -> None:
+        """The arms of open pairs on the next blocks; a pool that is used up begins anew."""
         seen, inside = self._seen, self.inside
         wanted = margins < 0.0
         if wanted.any() and not self._is_named(inside) and len(self._namings) < len(self._shares):
             apart = self._apart(inside)
             rise = APART_RISES * seen.blocks / self._size
             most = max(min(APART + rise, APART_MOST), float(apart[wanted].min()) + 0.5)
-            wanted = wanted & ((apart < most) | (seen.blocks >= self._size))
+            wanted = wanted & (apart < most)
         chosen = np.zeros(len(inside), np.bool_)
         chosen[np.flatnonzero(inside)[wanted.any(axis=1)]] = True
         chosen[self._others(inside)[wanted.any(axis=0)]] = True
-        if not chosen.any():  # it has stopped: this is for a study that is reopened
-            chosen = ~self.out | (seen.blocks >= self._size)
-        self._arms = np.flatnonzero(chosen)
+        if self._namings and self._has_left_out(chosen):
+            self._draw_anew(seed)
         length = max(1, int(GROWTH * seen.blocks))
-        self._count = int(min(length, self._size - seen.blocks))
-        self._holes = None
-        self.plan = np.where(chosen, self._count, 0)
-        if self._count == 0:
-            rows = [np.flatnonzero(~seen.known[arm])[:length] for arm in self._arms]
-            arms = np.repeat(self._arms, [len(row) for row in rows])
-            self._holes = arms, np.concatenate([*rows, np.zeros(0, np.int64)]).astype(np.int64)
-            self.plan = np.bincount(arms, minlength=len(inside))
-        self.cells = self._planned()
+        # Where it has stopped, no pair is open: others are for a study that is reopened.
+        for arms in (chosen, ~self.out, np.ones(len(inside), np.bool_)):
+            if self._plan(np.flatnonzero(arms), length):
+                return
+            self._draw_anew(seed)
+            if self._plan(np.flatnonzero(arms), length):
+                return
+
+    def _has_left_out(self, chosen: Mask) -> bool:
+        """Whether one of these arms is not known on a block whose turn is over."""
+        assert self._order is not None
+        past = self._order.past
+        return bool((past.pulls[chosen] < past.blocks).any())
 
     def _find_boundary(self, margins: Reals, stops: bool) -> None:
         """The pair b, c furthest from passing, and how much better c may be than b for certain."""
@@ -532,8 +516,8 @@ class CommonBlocks(CellStrategy):
     @property
     def _bounds(self) -> Reals:
         """The most by which c is better than b, whatever the missing results are."""
-        if not math.isfinite(self._size):
-            return np.full(self._seen.both.shape, self._width)
+        if not self._is_pool:
+            return np.full(self._seen.tally.both.shape, self._width)
         return -self._width * self._certain / self._size
 
     def certified(self, epsilon: float) -> Certified:
@@ -556,22 +540,24 @@ class CommonBlocks(CellStrategy):
         return bool(self.inside.any() and self._bounds_hold(known, self._wanted).all())
 
     def leave_out(self, cells: Iterable[Cell]) -> None:
-        """Plans and named sets go by the ε of before until these blocks are taken."""
+        """Plans and named sets go by the ε of before until the turn of these blocks is over.
+
+        Or until another order begins, of which nothing is known.
+        """
         assert self._order is not None
         blocks = np.array([cell.block for cell in cells], np.int64)
-        if math.isfinite(self._size):
-            blocks = np.argsort(self._order)[blocks]
-        self._wider_from = max(self._wider_from, 1 + int(blocks.max(initial=-1)))
+        self._foreseen = self._order.turns_until(blocks)
 
     def widen(self, epsilon: float) -> None:
         """Judge what comes with a larger ε: what has passed with a smaller one has passed.
 
         The tests of all pairs go on as they are, and are valid; a set may be named for the new ε once
-        all blocks are taken that were begun.
+        no turn of the order is left that was known when it was chosen.
         """
         after = self.copy()
         after._problem = self._problem._replace(epsilon=epsilon)
         after._wanted = epsilon / self._width
+        after._widened = (*self._widened, (epsilon, self._foreseen))
         if self._seen.blocks:
             margins = after._margins(self.inside, after._wanted)
             after._find_boundary(margins, bool(margins.min(initial=np.inf) >= 0.0))
@@ -613,7 +599,7 @@ class CommonBlocks(CellStrategy):
         if not math.isfinite(size):
             everything = np.full(len(seen.pulls), self._low)
             return everything, everything + self._width
-        low = self._low + self._width * seen.sums / size
+        low = self._low + self._width * seen.tally.sums / size
         return low, low + self._width * (size - seen.pulls) / size
 
     def threshold_at(self, time: float) -> float:
@@ -636,9 +622,10 @@ class CommonBlocks(CellStrategy):
                 margins < 0.0, 2.0 * np.maximum(level, 0.1) * seen.variances[here], 0.0
             )
             needs = needs / gaps**2
-            if math.isfinite(self._size):
-                spent = seen.blocks / max(1.0 - seen.blocks / self._size, 1e-9)
-                needs = (spent + needs) * self._size / (spent + needs + self._size) - seen.blocks
+            if self._is_pool:
+                both = seen.tally.both[here]
+                spent = both / np.maximum(1.0 - both / self._size, 1e-9)
+                needs = (spent + needs) * self._size / (spent + needs + self._size) - both
             left = np.zeros(len(inside))
             left[rows], left[others] = (
                 needs.max(axis=1, initial=0.0),
