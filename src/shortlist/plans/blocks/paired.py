@@ -332,7 +332,9 @@ class CommonBlocks(CellStrategy):
         self.inside = self._guessed(np.where(self.out, -np.inf, means))
         margins, answered = self._margins(self.inside), self._margins(self.inside, self._wanted)
         stops = bool(answered.min(initial=np.inf) >= 0.0)
-        if margins.min(initial=np.inf) < 0.0:  # at the old slack: a wider one may know what comes
+        if (
+            margins.min(initial=np.inf) < 0.0
+        ):  # at the old slack: who chose a wider one may know what comes
             rng = np.random.default_rng([seed, int(seen.pulls.sum())])
             if self._name(margins, residuals, rng):
                 self._draw_anew(seed)
@@ -540,7 +542,7 @@ class CommonBlocks(CellStrategy):
         return bool(self.inside.any() and self._bounds_hold(known, self._wanted).all())
 
     def leave_out(self, cells: Iterable[Cell]) -> None:
-        """Plans and named sets go by the ε of before until the turn of these blocks is over.
+        """Plans and named sets go by the ε of before until the turn of the blocks of these cells is over.
 
         Or until another order begins, of which nothing is known.
         """
