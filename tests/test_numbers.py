@@ -214,7 +214,7 @@ def test_a_plain_study_of_nearly_equal_arms_does_not_stop_by_rounding() -> None:
     for seed in range(10):
         x, theta = nearly_equal(1e-7, seed)
         means = x @ theta
-        _, study = pulls_of(x, means, 1.0, 700, m=1)
+        _, study = pulls_of(x, means, 1.0, 1500, m=1)
         if study.done:
             wrong += study.shortlist.names[0] != int(np.argmax(means))
     assert wrong <= 2
