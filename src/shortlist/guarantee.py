@@ -594,7 +594,8 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Slack",
             course.widened,
-        ): f"ε was made larger in view of the results: {course.widened}. The proof allows that.",
+        ): f"ε was made larger in view of the results: {course.widened}. The proof allows that, provided "
+        "that trials which were asked for and not told had no part in it.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",
