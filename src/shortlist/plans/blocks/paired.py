@@ -132,7 +132,7 @@ class CommonBlocks(CellStrategy):
         self._width = high - self._low
         # s of the answer, of the tests and plans to come, and of the tests of all pairs.
         self._wanted = self._slack = self._first_slack = problem.epsilon / self._width
-        # Every larger ε, and the turns of the order that were not to depend on it when it was chosen.
+        # Each larger ε, and how many turns of the order go by the one before: who chose it may know them.
         self._widened: tuple[tuple[float, int], ...] = ()
         self._foreseen = 0
         self._size = math.inf if problem.blocks.number is None else float(problem.blocks.number)
