@@ -64,6 +64,8 @@ class Planned(Algorithm):
         The kinds of blocks that it works with.
     most_arms : int, optional
         How many arms it takes at most; by default any number.
+    beyond : str
+        What to do where there are more.
     checks : bool
         Whether the strategy may refuse a problem. It is then made as soon as a study begins, else
         when it is first needed.
@@ -107,6 +109,7 @@ class Planned(Algorithm):
     )
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
     most_arms: int | None = None
+    beyond: str = "use m-LinGapE"
     checks: bool = True
     uses_costs: bool = False
     in_range: Planned | None = None
@@ -144,8 +147,8 @@ class Planned(Algorithm):
             )
         if self.most_arms is not None and problem.arms > self.most_arms:
             raise InvalidSetting(
-                f"{self.name} is for {self.most_arms:,} arms at most, got {problem.arms:,}: use "
-                "m-LinGapE, or leave out arms that are known to be bad."
+                f"{self.name} is for {self.most_arms:,} arms at most, got {problem.arms:,}: "
+                f"{self.beyond}, or leave out arms that are known to be bad."
             )
         noise = self.results.noise(problem.noise, self.name)
         if problem.noise.needs_replicates and not self.uses_noise:

@@ -191,6 +191,7 @@ ALGORITHMS = {
             interval=ArmInterval("no bounds", "none", "no bounds"),
             results=NormalWithinBlocks(),
             uses_noise=True,
+            checks=True,
         ),
     ),
 }

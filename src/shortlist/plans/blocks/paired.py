@@ -43,7 +43,6 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
-from shortlist.errors import InvalidSetting
 from shortlist.noise.bounded import WithinBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.blocks.engine import CellEngine, CellStrategy
@@ -122,11 +121,6 @@ class CommonBlocks(CellStrategy):
 
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
         arms = len(problem.features)
-        if arms > MOST_ARMS:
-            raise InvalidSetting(
-                f"common blocks are for {MOST_ARMS:,} arms at most, got {arms:,}: leave out arms that "
-                "are known to be bad, or leave out blocks."
-            )
         self._problem, self._shares = problem, shares
         self._low, high = problem.limits
         self._width = high - self._low
@@ -650,4 +644,7 @@ COMMON_BLOCKS = Planned(
     results=WithinBlocks(),
     engine=CellEngine,
     takes=("pool", "random"),
+    most_arms=MOST_ARMS,
+    beyond="leave out blocks=",
+    checks=False,
 )
