@@ -74,13 +74,14 @@ def best(rows: pd.DataFrame) -> pd.Series:
     return whole.loc[whole["mean"].idxmin()]
 
 
-def cell(row: pd.Series, fewest: float) -> str:
-    """Mean and ratio to the limit, in bold if the fewest; errors only where there are some."""
+def cell(row: pd.Series, fewest: float, *, whole: bool) -> str:
+    """The ratio to the limit, bold if the least, and errors if any; ``whole``: the mean too."""
     if row["cut"]:
         return f"> {PATIENCE}×"
     words = f"{row['mean']:,.0f}"
     if not np.isnan(row["limit"]):
-        words += f" ({row['mean'] / row['limit']:.1f}×)"
+        multiple = f"{row['mean'] / row['limit']:.1f}×"
+        words = f"{words} ({multiple})" if whole else multiple
     if row["mean"] == fewest:
         words = f"**{words}**"
     return words + (f", {row['errors']} wrong" if row["errors"] else "")
@@ -88,13 +89,25 @@ def cell(row: pd.Series, fewest: float) -> str:
 
 def on_the_page(name: str) -> bool:
     """Whether the documentation shows this row: of variants it has one of each kind."""
-    return "optimized" not in name and (name == "m-LinGapE, pilot" or not name.endswith(", pilot"))
+    if name in {"UGapE", "Racing", "KL-LUCB", "KL-Racing"}:
+        return False
+    if "optimized" in name or "elimination" in name:
+        return False
+    return name == "m-LinGapE, pilot" or not name.endswith(", pilot")
+
+
+def shown(entry: Entry) -> bool:
+    """Whether the documentation shows this column: of instances much alike it has one."""
+    return not any(
+        label in entry.label for label in ("K = 10, N = 3", "K = 20, N = 3", "K = 50, N = 5")
+    )
 
 
 def table(parts: list[tuple[Entry, pd.DataFrame]], *, whole: bool = True) -> str:
     """Algorithms down, instances across, in two tables since there are many."""
     names = list(dict.fromkeys(name for _, rows in parts for name in rows["algorithm"]))
     names = [name for name in names if whole or on_the_page(name)]
+    parts = [part for part in parts if whole or shown(part[0])]
     blocks = []
     for some in (parts[: len(parts) // 2], parts[len(parts) // 2 :]):
         lines = ["| | " + " | ".join(entry.label for entry, _ in some) + " |"]
@@ -106,7 +119,8 @@ def table(parts: list[tuple[Entry, pd.DataFrame]], *, whole: bool = True) -> str
             cells = []
             for entry, rows in some:
                 row = rows[rows["algorithm"] == name]
-                own = "–" if row.empty else cell(row.iloc[0], best(rows)["mean"])
+                fewest = best(rows)["mean"]
+                own = "–" if row.empty else cell(row.iloc[0], fewest, whole=whole)
                 cells.append(own + (" ← auto" if name == entry.auto else ""))
             if set(cells) != {"–"}:
                 lines.append(f"| {name} | " + " | ".join(cells) + " |")
