@@ -48,7 +48,7 @@ class GIFA(Algorithm):
     Parameters
     ----------
     candidates, ambiguous, selection, stopping, indices : str, Rule or function
-        The rules, by name, or functions of your own (see ``docs/adding-a-rule.md``).
+        The rules, by name, or functions of your own (see ``docs/extending.md``).
     threshold : str, Threshold, Rule or function
         C_{t,δ}; ``"auto"`` takes, among those proven for the problem, the one expected to need the
         fewest evaluations.
