@@ -901,8 +901,6 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
     assert study.evaluations == wanted.sum()  # they took places of initial pulls
     found = study.problem.noise.found
     assert found == bound_from_replicates(first, 0.2 * DELTA)
-    page = (Path(__file__).parents[1] / "docs" / "noise.md").read_text()
-    assert "unrequested data) do not count for SS" not in page
 
 
 def test_a_kind_of_noise_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

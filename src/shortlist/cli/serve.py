@@ -25,9 +25,10 @@ $ shortlist serve screen.toml --port 0          # any free port
 $ SHORTLIST_TOKEN=… shortlist serve screen.db   # the same address every time
 $ shortlist serve screen.db --host 0.0.0.0 --allow lab-pc   # for others
 
-Whoever has the printed address may ask, tell, fail and cancel. The server
-listens on this machine only, unless --host says otherwise; then what it sends
-is not encrypted, and you should put a proxy with TLS in front of it."""
+Whoever has the printed address may ask, tell, fail, cancel, verify, widen,
+retire and add. The server listens on this machine only, unless --host says
+otherwise; then what it sends is not encrypted, and you should put a proxy with
+TLS in front of it."""
 
 
 def serve(

@@ -284,7 +284,12 @@ def continue_study(
     ] = None,
     m: Annotated[int | None, different("-m", metavar="M", help="How many arms to find.")] = None,
     sigma: Annotated[
-        Any, different(parser=number_or_word, metavar="σ", help='A number, or "estimate".')
+        Any,
+        different(
+            parser=number_or_word,
+            metavar="σ",
+            help='A number, "estimate" or "estimate per arm".',
+        ),
     ] = None,
     delta: Annotated[
         float | None, different(parser=decimal, metavar="δ", help="The risk of a wrong answer.")

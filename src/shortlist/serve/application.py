@@ -185,7 +185,7 @@ class _Served:
         return JSONResponse(snapshot.status)
 
     async def act(self, action: Action, request: Request) -> Response:
-        """Ask, tell, fail, cancel, verify or widen."""
+        """Ask, tell, fail, cancel, verify, widen, retire or add."""
         given = _read_json(await request.body())
         done = await self._do(lambda study: action(study, given))
         here = actions.command_line(self._study, is_json=True)
