@@ -180,7 +180,7 @@ class PlanEngine:
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
-        return strategy.statistic <= self.problem.epsilon
+        return strategy.stops(self.problem.epsilon)
 
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision depends on it."""

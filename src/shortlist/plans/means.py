@@ -41,9 +41,13 @@ class Fit(ABC):
     ----------
     means : array, K
         Estimates; 0 for an arm of which nothing is known.
+    departure : float
+        The variance of departures from means that are linear in the features, in units of σ², before
+        any result; infinite where nothing is supposed of them.
     """
 
     means: Reals
+    departure: float = math.inf
 
     @abstractmethod
     def variances(self, rows: Integers) -> Reals:
@@ -58,6 +62,10 @@ class Fit(ABC):
     def compares_all(self) -> bool:
         """Whether something is known of the difference of any two arms."""
         return bool(np.isfinite(self.own_variances).all())
+
+    def departures(self, b: Integers, c: Integers) -> Reals:
+        """What departures contribute to the variances of μ̂_b − μ̂_c, in units of σ²."""
+        return np.full(len(b), self.departure)
 
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
@@ -325,7 +333,7 @@ class NearlyLinearFit(Fit):
     own : array, K
         The variance of every arm's departure, in units of σ².
     departure : float
-        The variance of departures before any result, in units of σ²; 0 if the means seem to be linear.
+        0 if the means seem to be linear.
     """
 
     means: Reals
@@ -337,6 +345,10 @@ class NearlyLinearFit(Fit):
         """Of differences, both parts together."""
         both = spreads(self.white, SMALLEST_SHARE, rows) + self.own[rows, None] + self.own
         return np.asarray(both)
+
+    def departures(self, b: Integers, c: Integers) -> Reals:
+        """The sums of the two arms' own."""
+        return np.asarray(self.own[b] + self.own[c])
 
     @property
     def own_variances(self) -> Reals:

@@ -126,6 +126,10 @@ class Strategy(ABC):
         There is a next plan even where the statistic has fallen to ε: a study may be reopened.
         """
 
+    def stops(self, epsilon: float) -> bool:
+        """Whether the last decision ends the search."""
+        return self.statistic <= epsilon
+
     @abstractmethod
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with their lower and upper bounds."""
