@@ -24,7 +24,7 @@ from shortlist.study.insight.linearity_words import (
     rejected,
     untested,
 )
-from shortlist.study.retiring import retired_words
+from shortlist.study.ledger import retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import cannot_verify, price_of_proof
 from shortlist.study.view import View

@@ -74,6 +74,7 @@ class Marker(NamedTuple):
 
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+RETIRED_SHOWN = 20
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -141,6 +142,19 @@ class Retirement(NamedTuple):
         """What the model does at that change; None if the arm had never been there."""
         kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
         return None if self.from_start else Marker(kind, self.arm)
+
+
+def retired_words(retired: Sequence[Retirement]) -> str:
+    """Arms that were retired, each with the reason; empty if there are none.
+
+    Examples
+    --------
+    >>> retired_words([Retirement(3, "elm", "out of stock", True, True)])
+    "'elm' (out of stock)"
+    """
+    shown = [f"{each.name!r} ({on_one_line(each.reason)})" for each in retired[:RETIRED_SHOWN]]
+    more = len(retired) - len(shown)
+    return ", ".join([*shown, f"{more:,} more"] if more else shown)
 
 
 class Added(NamedTuple):

@@ -65,7 +65,8 @@ from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.insight.watch import Watch
 from shortlist.study.ledger import Retirement, Source, checked_key
 from shortlist.study.log import IfTold, Log, Told, arms_added, begun
-from shortlist.study.running.objective import Objective, checked_value, storable
+from shortlist.study.outcome import checked_value, storable
+from shortlist.study.running.objective import Objective
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
