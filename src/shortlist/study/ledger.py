@@ -477,17 +477,19 @@ class Ledger:
 
     def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
         """Keep that an arm was retired; returns that with the change it was."""
-        words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
-        event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
-        self.follow_arms(event)
-        self._without_second(event)
+        self._without_second(self._log_arms("retired", retirement, at, worker))
         self._end_failures()
         return self.retired[retirement.arm]
 
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
-        words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
-        self.follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+        self._log_arms("added", added, at, worker)
+
+    def _log_arms(self, kind: Kind, change: Retirement | Added, at: float, worker: str) -> Event:
+        words = json.dumps(dict(zip(change._fields[:-1], change[:-1], strict=True)))
+        event = self._log(kind, NO_ARM, at, worker, _digest(words), words)
+        self.follow_arms(event)
+        return event
 
     def follow_arms(self, event: Event) -> None:
         """Enter arms that were retired or added by an event; others change nothing here."""

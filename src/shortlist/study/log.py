@@ -754,17 +754,13 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
-            if self._ledger.additions:
+            if self._ledger.additions or self._ledger.retired:
+                added = "arms were added to this study"
+                gone = "an arm of this study was retired"
                 raise InvalidInput(
-                    "arms were added to this study, and then what is proven is for the epsilon that "
-                    "it has: nothing was changed. A study with a larger one and these results: "
-                    f"study.continued(epsilon={wider:g})."
-                )
-            if self._ledger.retired:
-                raise InvalidInput(
-                    "an arm of this study was retired, and then what is proven is for the epsilon "
-                    "that it has: nothing was changed. A study with a larger one and these results: "
-                    f"study.continued(epsilon={wider:g})."
+                    f"{added if self._ledger.additions else gone}, and then what is proven is for the "
+                    "epsilon that it has: nothing was changed. A study with a larger one and these "
+                    f"results: study.continued(epsilon={wider:g})."
                 )
             if self.model.stopped:
                 raise InvalidInput(

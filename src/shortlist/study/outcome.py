@@ -66,3 +66,12 @@ def storable(words: str) -> str:
         left_out = f"\n… {len(words) - LONGEST_REASON:,} characters are left out here …\n"
         words = words[: LONGEST_REASON // 4] + left_out + words[-(LONGEST_REASON * 3 // 4) :]
     return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
+
+
+def checked_reason(what: str, reason: object, why: str) -> str:
+    """The text that was given as a reason of ``what``; ``why`` it is needed is said where it lacks."""
+    if not isinstance(reason, str) or not reason.strip():
+        raise InvalidInput(
+            f"{what} needs a reason (a non-empty text), got {reason!r}: nothing was changed. {why}"
+        )
+    return storable(reason)
