@@ -131,12 +131,15 @@ class Means(ABC):
         The least length of a plan, as a share of what was spent so far.
     of_needed : float
         The length of a plan, as a share of what still seems to be needed.
+    by_averages : bool
+        Whether they are the arms' own averages.
     """
 
     noise: Reals
     costs: Reals
     shortest: float
     of_needed: float = QUARTER
+    by_averages: bool = False
 
     def spent(self, pulls: Integers | Reals) -> float:
         """What these pulls cost."""
@@ -281,6 +284,7 @@ class OwnMeans(Means):
     """
 
     shortest = 0.02
+    by_averages = True
 
     def __init__(self, problem: ReducedProblem, spanned: Reals | None = None) -> None:
         self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
