@@ -128,17 +128,22 @@ def named_place(place: str | None) -> str | ScreenFile:
     return read_screen_file(Path(place)) if place.lower().endswith(".toml") else place
 
 
+def has_study(screen: ScreenFile) -> bool:
+    """Whether the study of a screen.toml is there."""
+    from shortlist.storage.opening import study_names
+
+    try:
+        return screen.name in study_names(screen.storage)
+    except StudyNotFound:  # there is no such file yet
+        return False
+
+
 def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     """The study of a screen.toml; raises where there is none, or it has other settings."""
     from shortlist.storage.address import shown
-    from shortlist.storage.opening import study_names
     from shortlist.study.study import Study
 
-    try:
-        is_there = screen.name in study_names(screen.storage)
-    except StudyNotFound:
-        is_there = False
-    if not is_there:
+    if not has_study(screen):
         raise StudyNotFound(
             f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
             f"{shell_word(str(screen.path))}`."

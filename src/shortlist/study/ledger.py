@@ -45,6 +45,7 @@ from shortlist.study.trial import (
     Origin,
     State,
     Trial,
+    correcting,
 )
 
 Kind = Literal[
@@ -806,7 +807,7 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     """The error for a trial that is to end and has ended."""
     stored = ""
     if trial.state == "told":
-        right = f"study.correct({trial.number}, value, reason=…)"
+        right = correcting(trial)
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "
