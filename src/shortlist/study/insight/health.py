@@ -79,7 +79,7 @@ def examine_results(study: View) -> list[Finding]:
         noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     checks = [size, noise, *shifts, fit]
-    if _is_linear(study):
+    if study.procedure.relation.audited and not study.problem.blocks.shifts:
         checks.append(Finding("curvature", *_curvature(study, results)))
     return [*checks, *outliers]
 
@@ -276,11 +276,6 @@ def _fit(study: View, results: Spread) -> Found:
         "",
         remedy(study),
     )
-
-
-def _is_linear(study: View) -> bool:
-    """Whether the means are assumed to be linear in the features, and not all means are."""
-    return study.procedure.relation.audited and not study.problem.blocks.shifts
 
 
 def _curvature(study: View, results: Spread) -> Found:
