@@ -29,7 +29,7 @@ MOST = {
     "budget is": 2,
     "kind of noise": 0,
     "reward_range": 13,
-    "class of algorithm": 11,
+    "class of algorithm": 1,
     "makes_plans": 3,
     "misspecification": 6,
 }

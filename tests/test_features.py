@@ -172,7 +172,7 @@ def test_a_changed_feature_is_named_by_its_column(tmp_path: Path) -> None:
     settings = {"m": 1, "sigma": 1.0, "seed": 0, "storage": tmp_path / "study.db"}
     shortlist.Study(frame, **settings)
     frame.loc[1, "lr"] = 0.3
-    with pytest.raises(StudyMismatch, match=r"'lr' of arm 1 was 0\.2, not 0\.3"):
+    with pytest.raises(StudyMismatch, match=r"'lr' of arm 1 was 0\.2 and is 0\.3"):
         shortlist.Study(frame, **settings)
 
 

@@ -17,7 +17,6 @@ from shortlist.errors import DamagedStorage, OtherTables, ShortlistError
 from shortlist.repurposing.expression.readers import (
     read_expression,
     read_gctx,
-    read_h5ad,
     read_parquet,
 )
 from shortlist.repurposing.reward_cache import RewardCache
@@ -104,7 +103,7 @@ READERS = {
     "features.parquet": lambda path: shortlist.Study(path, m=1, sigma=1),
     "expression": read_expression,
     "a.gctx": read_gctx,
-    "a.h5ad": read_h5ad,
+    "a.h5ad": read_expression,
     "a.pq": read_parquet,
     "links": repurposing.read_string,
     "a.bnet": repurposing.read,

@@ -28,7 +28,6 @@ COMMANDS = {
     r"(?:call )?study\.reopen\(\)": "`shortlist reopen {study}`",
     r"study\.verify\(\)": "`shortlist verify {study}`",
     rf"study\.widen\(epsilon={VALUE}\)": "`shortlist widen {study} --epsilon {value}`",
-    rf"study\.continued\(epsilon={VALUE}\)": "`shortlist continue {study} --epsilon {value}`",
     r"study\.fail\((?P<trial>trial)\)": "`shortlist fail {study} TRIAL`",
     rf"study\.correct\((?P<trial>\d+), {VALUE}, reason=…\)": (
         "`shortlist correct {study} {trial} --value={value} --reason TEXT`"
@@ -36,37 +35,19 @@ COMMANDS = {
     rf"study\.tell\(arm={ARM}, value={VALUE}\)": (
         "`shortlist tell {study} --arm {arm} --value={value}`"
     ),
-    r"study\.tell_unasked\(results\)": (
-        "`shortlist tell {study} FILE.csv` with an exported file without these rows"
-    ),
     rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
         "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
     ),
-    r"study\.continued\(algorithm=(?P<algorithm>'[^']*')\)": (
-        "`shortlist continue {study} --algorithm {algorithm}`"
-    ),
-    r"study\.continued\(features=None\)": "`shortlist continue {study} --without-features`",
-    r"study\.continued\(features=None, sigma='estimate'\)": (
-        "`shortlist continue {study} --without-features --sigma estimate`"
-    ),
-    r"study\.continued\(trust='guide', sigma='estimate'\)": (
-        "`shortlist continue {study} --guide --sigma estimate`"
-    ),
-    r"study\.continued\(intercept=True\)": "`shortlist continue {study} --intercept`",
-    r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\)": (
+    r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\),?": (
         '`shortlist new NEW.toml --from {source}`, with sigma = "bounded" and reward_range = '
         "[{low}, {high}] in it,"
-    ),
-    r"study\.continued\(epsilon=(?P<value>[-+.\w]+|…)\)": (
-        "`shortlist continue {study} --epsilon {value}`"
     ),
     r"study\.continued\(threshold='self_normalized'\)": (
         '`shortlist new NEW.toml --from {source}`, with threshold = "self_normalized" and no S in it,'
     ),
-    r"study\.continued\(sigma=(?P<sigma>'[\w ]+'|[-+.\w]+)\)": (
-        "`shortlist continue {study} --sigma {sigma}`"
+    r"study\.continued\((?P<changes>(?:'[^']*'|[^'()]|\([^()]*\))+)\)": (
+        "`shortlist continue {study} {changes}`"
     ),
-    r"study\.continued\(blocks='shift'\)": "`shortlist continue {study} --blocks shift`",
     r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
     r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
         "`shortlist continue {study} --misspecification C`"
@@ -81,6 +62,12 @@ COMMANDS = {
     ),
     r"the call with if_told='\w+', or with a key= for unrequested data": "the command",
     r"\bmeasured_again=True": "--measured-again",
+}
+# What `shortlist continue` has for a change, where that is not its name and its value.
+OPTIONS = {
+    "features=None": "--without-features",
+    "trust='guide'": "--guide",
+    "intercept=True": "--intercept",
 }
 JSON = {r"\bmeasured_again=True": '"measured_again": true'}
 SETTING = re.compile(
@@ -161,9 +148,23 @@ def translated(report: Any, here: Callable[[str], str]) -> Any:
 
 def _word(key: str, text: str) -> str:
     """What a call has, as a command takes it."""
+    if key == "changes":
+        return " ".join(map(_option, re.split(r", (?=\w+=)", text)))
     if text in ("…", "value", "trial"):
         return {"arm": "NAME", "value": "X"}.get(key, "TRIAL")
     return shell_word(str(ast.literal_eval(text))) if text[0] in "'\"" else text
+
+
+def _option(change: str) -> str:
+    """A change that a study is continued with, as the command takes it.
+
+    Examples
+    --------
+    >>> _option("features=None"), _option("sigma='estimate per arm'"), _option("epsilon=0.1")
+    ('--without-features', '--sigma "estimate per arm"', '--epsilon 0.1')
+    """
+    key, _, value = change.partition("=")
+    return OPTIONS.get(change) or f"--{key} {_word('value', value)}"
 
 
 def _in_toml(found: re.Match[str]) -> str:

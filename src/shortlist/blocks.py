@@ -15,13 +15,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import NO_BLOCK
+from shortlist.arrays import NO_BLOCK, Label
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, unknown_name
 
 MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
 LAST_NUMBER = 2**53  # of a block: a number that every program reads exactly
 
+Numbers = dict[Label | None, int]  # by what a block is called
 KINDS: dict[str, type[Blocks]] = {}  # by their words, filled where a class is defined
 
 
@@ -142,13 +143,7 @@ class Blocks(ABC):
     def index(self, block: object) -> int:
         """The number of a block, which is given by its name or by the number itself."""
 
-    def carried(
-        self,
-        block: int | str | None,
-        before: dict[int | str | None, int],
-        fresh: int,
-        group: str = "",
-    ) -> int:
+    def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """The number here of another study's block.
 
         ``before`` has those of its blocks that are here, and is added to; ``fresh`` is a number that
@@ -405,13 +400,7 @@ class Random(Blocks):
     word = "random"
     algorithm = "Common blocks"
 
-    def carried(
-        self,
-        block: int | str | None,
-        before: dict[int | str | None, int],
-        fresh: int,
-        group: str = "",
-    ) -> int:
+    def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """A number of its own: equal numbers are other blocks there and here."""
         self.index(block)
         return before.setdefault(block, fresh)
@@ -467,13 +456,7 @@ class Shift(Blocks):
         """The cell on the block that is asked for now."""
         return cell._replace(block=fresh)
 
-    def carried(
-        self,
-        block: int | str | None,
-        before: dict[int | str | None, int],
-        fresh: int,
-        group: str = "",
-    ) -> int:
+    def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """A number of its own; without blocks there, one for results that came together."""
         return before.setdefault(group if block is None else block, fresh)
 

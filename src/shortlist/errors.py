@@ -156,7 +156,17 @@ class StudyNotFound(StorageError):
 
 
 class StudyMismatch(StorageError):
-    """The stored study of this name has other settings or features."""
+    """The stored study of this name has other settings or features.
+
+    Attributes
+    ----------
+    in_files : str
+        The same for who reads a file, where features are counted from 1.
+    """
+
+    def __init__(self, message: str, in_files: str = "") -> None:
+        super().__init__(message)
+        self.in_files = in_files or message
 
 
 class ForeignStorage(StorageError):

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
+NAME_WIDTH = 36  # letters of a name before its middle is left out
 # C0 without line feed and tab, DEL, C1; marks that change the direction of text; surrogates.
 CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
@@ -42,6 +44,22 @@ def on_one_line(text: object) -> str:
     """
     escapes = {"\n": "\\n", "\t": "\\t", "\u2028": "\\u2028", "\u2029": "\\u2029"}
     return re.sub("[\n\t\u2028\u2029]", lambda found: escapes[found[0]], printable(text))
+
+
+def cut(name: str, width: int = NAME_WIDTH) -> str:
+    r"""A name on one line, with an ellipsis in place of its middle if it is long.
+
+    Examples
+    --------
+    >>> cut("a name\nof two lines"), cut("N-acetyl-5-methoxytryptamine, batch 17 of May")
+    ('a name of two lines', 'N-acetyl-5-methoxy…, batch 17 of May')
+    """
+    line = printable(" ".join(name.split()))
+    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in line)
+    width = width * len(line) // max(len(line) + wide, 1)  # a Chinese character is two wide
+    if len(line) <= width:
+        return line
+    return f"{line[: width // 2]}…{line[len(line) - (width - 1) // 2 :]}"
 
 
 def count(number: int, what: str) -> str:

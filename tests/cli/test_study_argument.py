@@ -157,8 +157,8 @@ def test_a_changed_feature_is_named_by_its_heading_or_counted_from_one(folder: P
     fails(
         run("status", "screen.toml"),
         2,
-        "'lipophilicity' of arm 'C03' was -0.91 and is -0.92 in features.csv",
-        "Put it back as it was",
+        "'lipophilicity' of arm 'C03' was -0.91 and is -0.92",
+        "Put it back as it was, with features.csv",
     )
     bare = text.partition("\n")[2]
     Path("features.csv").write_text(bare)

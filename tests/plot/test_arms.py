@@ -6,7 +6,7 @@ import pytest
 
 from drawn_studies import study, tell_some
 from shortlist import plot
-from shortlist.plot.arms import NAME_WIDTH, cut
+from shortlist.printable import NAME_WIDTH, cut
 
 
 @pytest.mark.parametrize("name", ["aspirin", "", 36 * "a", 18 * "酸"])

@@ -73,7 +73,6 @@ def test_walks_that_never_settle() -> None:
     assert set(last) <= {0, 1}
     for name, value in (
         ("free", "ones"),
-        ("attractor", "first"),
         ("mask", "hold"),
         ("update", "both"),
         ("unsettled", "ignore"),

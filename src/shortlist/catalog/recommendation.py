@@ -176,14 +176,15 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
         return own
     if choice in (PairsInDoubt.__name__, own.name):
         return own
-    if isinstance(choice, PairsInDoubt):
-        if choice.budget == own.budget:
-            return choice
+    given = find_algorithm(choice)
+    name, stated = given.name, given.settings.get("budget")
+    if stated == own.budget:
+        return given
+    if stated:
         raise InvalidSetting(
-            f"budget = {budget} was given, and an algorithm with a budget of {choice.budget}: leave "
+            f"budget = {budget} was given, and an algorithm with a budget of {stated}: leave "
             "out one of the two."
         )
-    name = find_algorithm(choice).name
     raise InvalidSetting(
         f"budget = {budget} and algorithm = {name!r} contradict each other: {name} stops when it is "
         f"certain enough, and only {own.name} works on a budget. Leave out one of "

@@ -204,9 +204,8 @@ def compile_all(
     """Compile in advance, for a container or the image of a cluster.
 
     A study compiles what it uses when that pays, and caches it: you need not
-    run this. The machine code is stored next to the package, or in the user's
-    cache folder where that cannot be written to, or in NUMBA_CACHE_DIR. It is
-    made for this CPU, and made again after an upgrade.
+    run this. The machine code is stored in the user's cache folder, or in
+    NUMBA_CACHE_DIR. It is made for this CPU, and made again after an upgrade.
     """
     from shortlist.simulation.precompilation import precompile
 

@@ -16,11 +16,12 @@ from shortlist.cli.studies import carried_words, say_differences
 from shortlist.cli.study_argument import (
     JsonOption,
     command_line,
+    has_study,
     naming_the_file,
     open_screen,
     open_study,
 )
-from shortlist.errors import StudyNotFound, UnhealthyFeatures
+from shortlist.errors import UnhealthyFeatures
 from shortlist.files.paths import from_here
 from shortlist.printable import count, first_names
 from shortlist.study.insight.summary import findings
@@ -88,7 +89,6 @@ def new(
     Each result of another study is copied once.
     """
     from shortlist.simulation.outlook import look_ahead
-    from shortlist.storage.opening import study_names
     from shortlist.study.insight.feature_findings import examine_features
     from shortlist.study.study import Study
 
@@ -97,10 +97,7 @@ def new(
     settings = described.settings()
     pilot = described.pilot()
     old = None if source is None else open_study(source, source_name)
-    try:
-        made = described.name not in study_names(described.storage)
-    except StudyNotFound:  # there is no such file yet
-        made = True
+    made = not has_study(described)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnhealthyFeatures)  # they are among the findings
         if made:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,20 +23,15 @@ from shortlist.errors import (
     InvalidSetting,
     StudyMismatch,
     StudyNotFound,
+    UnhealthyFeatures,
     UnknownTrial,
 )
 
 if TYPE_CHECKING:
-    from shortlist.study.definition import Definition
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
 VARIABLE = "SHORTLIST_STUDY"
-# Those that Problem.of takes.
-PROBLEM = (
-    *("features", "arms", "blocks", "costs", "controls", "m"),
-    *("delta", "epsilon", "direction", "S", "reward_range"),
-)
 
 StudyArgument = Annotated[
     str | None,
@@ -132,78 +128,29 @@ def named_place(place: str | None) -> str | ScreenFile:
     return read_screen_file(Path(place)) if place.lower().endswith(".toml") else place
 
 
+def has_study(screen: ScreenFile) -> bool:
+    """Whether the study of a screen.toml is there."""
+    from shortlist.storage.opening import study_names
+
+    try:
+        return screen.name in study_names(screen.storage)
+    except StudyNotFound:  # there is no such file yet
+        return False
+
+
 def open_screen(screen: ScreenFile, settings: dict[str, Any]) -> Study:
     """The study of a screen.toml; raises where there is none, or it has other settings."""
     from shortlist.storage.address import shown
-    from shortlist.storage.opening import open_storage
-    from shortlist.study.definition import Definition
-    from shortlist.study.log import arms_added
     from shortlist.study.study import Study
 
-    added = []
-    try:
-        storage = open_storage(screen.storage, create=False)
-        found = storage.open(screen.name)
-        if found is not None:
-            added = arms_added(storage)
-        storage.close()
-    except StudyNotFound:
-        found = None
-    if found is None:
+    if not has_study(screen):
         raise StudyNotFound(
             f"there is no study {screen.name!r} in {shown(screen.storage)} yet: run `shortlist new "
             f"{shell_word(str(screen.path))}`."
         )
-    stored = Definition.read(found, screen.name)
-    with naming_the_file(screen):
-        given = _as_stored(settings, stored).as_begun(stored, added)
-        _check_features(screen, given, stored)
-        given.check_same(stored, screen.name)
-    return Study.load(screen.storage, screen.name)
-
-
-def _as_stored(settings: dict[str, Any], stored: Definition) -> Definition:
-    """The settings as ``Study`` would store them; a seed that is not given is the stored one."""
-    from shortlist.catalog.recommendation import is_unspecified, resolve_choice
-    from shortlist.problem import Problem, checked_seed
-    from shortlist.study.definition import Definition
-
-    asked = {key: settings[key] for key in PROBLEM if key in settings}
-    intercept = settings.get("intercept", True)
-    problem = Problem.of(sigma=settings.get("sigma"), intercept=intercept, **asked)
-    seed, algorithm, budget = (settings.get(key) for key in ("seed", "algorithm", "budget"))
-    named = settings.get("threshold")
-    chosen, threshold = resolve_choice(algorithm, named, problem, budget)
-    given = Definition.of(
-        problem,
-        algorithm=chosen,
-        threshold=threshold,
-        seed=stored.choices["seed"] if seed is None else checked_seed(seed),
-        lease=settings.get("lease"),
-        classical="features" not in settings,
-        audit=settings.get("audit", True),
-        intercept=intercept,
-    )
-    given.leave_open(stored, seed=False, algorithm=is_unspecified(algorithm, named))
-    return given
-
-
-def _check_features(screen: ScreenFile, given: Definition, stored: Definition) -> None:
-    """Name a changed feature by its heading, or counted from 1, and the file that it is in."""
-    import numpy as np
-
-    one, other = given.features, stored.features
-    if given.choices != stored.choices or given.names != stored.names:
-        return
-    if one is None or other is None or one.shape != other.shape or np.array_equal(one, other):
-        return
-    arm, column = (int(place) for place in np.argwhere(one != other)[0])
-    what = f"feature {column + 1}" if given.columns is None else repr(given.columns[column])
-    raise StudyMismatch(
-        f"the study {screen.name!r} is stored with other features: {what} of arm "
-        f"{given.names[arm]!r} was {float(other[arm, column])!r} and is "
-        f"{float(one[arm, column])!r} in {screen.arms_file}. What was measured would not fit."
-    )
+    with naming_the_file(screen), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnhealthyFeatures)  # `shortlist new` has said it
+        return Study(**settings, storage=screen.storage, name=screen.name)
 
 
 @contextmanager
@@ -218,7 +165,8 @@ def naming_the_file(screen: ScreenFile, file: Path | None = None) -> Iterator[No
     except InvalidInput as error:
         raise type(error)(f"{file or screen.path}: {error}") from None
     except StudyMismatch as error:
+        beside = "" if screen.arms_file == screen.path else f", with {screen.arms_file}"
         raise StudyMismatch(
-            f"{screen.path}: {error} Put it back as it was, or start another study with another "
-            f"name in {screen.path}; {shown(screen.storage)} opens this one as it is."
+            f"{screen.path}: {error.in_files} Put it back as it was{beside}, or start another study with "
+            f"another name in {screen.path}; {shown(screen.storage)} opens this one as it is."
         ) from None

@@ -229,7 +229,7 @@ class Engine:
             return current
         position.decided_at[0] = -1
         position.next[0] = position.is_in[0] = 0
-        return self.follow(posterior, current, seed, Steps.deciding(held=False), position)
+        return self.follow(posterior, current, seed, Steps.supposing([]), position)
 
     def _columns(self, posterior: Posterior, current: Round) -> Callable[[int], Reals]:
         """The function j → B_ij over i."""

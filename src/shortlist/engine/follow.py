@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -54,13 +54,8 @@ class Steps(Record):
         return self.mapped(lambda array: array[first:end])
 
     @classmethod
-    def deciding(cls, *, held: bool) -> Steps:
-        """A single step that only decides, unless it is held."""
-        return replace(cls.supposing([]), held=np.array([held], np.int64))
-
-    @classmethod
     def supposing(cls, arms: list[int]) -> Steps:
-        """Steps that suppose a result of each arm at its own mean, and then decide."""
+        """Steps that suppose a result of each arm at its own mean, if any, and then decide."""
         count = len(arms)
         return cls(
             kinds=np.array([SUPPOSE] * count + [DECIDE], np.int64),

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -314,11 +314,12 @@ class Measured(EstimatedPerArm):
 
     word = ""  # an algorithm makes it, and nobody states it
     uses_sigma = False
+    of_each: ClassVar[int] = DEGREES_MEASURED  # degrees of freedom, for a unit
 
     def __init__(
         self, stated: Noise, found: Estimate | None = None, each: Reals | None = None
     ) -> None:
-        super().__init__(0.0, DEGREES_MEASURED, found, each)
+        super().__init__(0.0, self.of_each, found, each)
         self._stated = stated
 
     @property
@@ -379,9 +380,11 @@ class Measured(EstimatedPerArm):
 class OwnSigma:
     """Bounds for normal noise with a σ of its own for each arm, whatever it is."""
 
+    kind: ClassVar[type[Measured]] = Measured
+
     def noise(self, stated: Noise, algorithm: str) -> Noise:
         """The noise that is stated, without a bound on any σ."""
-        return stated if isinstance(stated, Measured) else Measured(stated)
+        return stated if isinstance(stated, self.kind) else self.kind(stated)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, OwnSigma)
@@ -393,11 +396,7 @@ class OwnSigma:
 class NormalDifferences(Measured):
     """Normal differences within blocks, of a variance of its own for each pair that nobody knows."""
 
-    def __init__(
-        self, stated: Noise, found: Estimate | None = None, each: Reals | None = None
-    ) -> None:
-        super().__init__(stated, found, each)
-        self.degrees = DEGREES_WITHIN
+    of_each = DEGREES_WITHIN
 
     @property
     def assumption(self) -> str:
@@ -435,9 +434,7 @@ class NormalDifferences(Measured):
 class NormalWithinBlocks(OwnSigma):
     """Bounds for normal differences within blocks, whatever their standard deviations are."""
 
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The noise that is stated, without a bound on any σ."""
-        return stated if isinstance(stated, NormalDifferences) else NormalDifferences(stated)
+    kind = NormalDifferences
 
 
 def _least_and_most(

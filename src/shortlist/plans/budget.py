@@ -168,6 +168,10 @@ class BudgetStrategy(Strategy):
         """Whether all of the budget is in."""
         return self.told >= self.budget
 
+    def stops(self, epsilon: float) -> bool:
+        """Whether the budget is spent, whatever ε is."""
+        return self.spent
+
     def decide(self, results: PlanResults, seed: int) -> None:
         """Take in the plan's results, and make the next plan."""
         self.take(results, seed)
@@ -231,10 +235,9 @@ def norms(rows: Reals) -> Reals:
 class BudgetProgress(PlanProgress):
     """Progress where a result of any arm takes a place in the plan: it is paid for."""
 
-    def __init__(self, strategy: Strategy) -> None:
+    def __init__(self, strategy: Any) -> None:
         super().__init__(strategy)
-        assert isinstance(strategy, BudgetStrategy)
-        self.spending = strategy
+        self.spending: BudgetStrategy = strategy
 
     def decide(self, seed: int) -> None:
         """Give the strategy all results that came in."""
@@ -266,11 +269,6 @@ UNLIMITED = 2**40  # pulls of an arm: every result counts
 class BudgetEngine(PlanEngine):
     """A budget on its problem. It decides when as many results are in as were planned."""
 
-    def stops(self, strategy: Strategy) -> bool:
-        """Whether the budget is spent."""
-        assert isinstance(strategy, BudgetStrategy)
-        return strategy.spent
-
     def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The first phase; as many results of any arms that span the features take its place."""
         over = posterior.observed >= len(self.setup.initial) and self._spans(posterior)
@@ -281,10 +279,9 @@ class BudgetEngine(PlanEngine):
         return BudgetProgress(self._first.copy())
 
     def follow(
-        self, posterior: Posterior, now: PlanProgress, seed: int, steps: Steps, position: Position
-    ) -> PlanProgress:
+        self, posterior: Posterior, now: Any, seed: int, steps: Steps, position: Position
+    ) -> BudgetProgress:
         """Take steps from ``position`` to the stop or to their end."""
-        assert isinstance(now, BudgetProgress)
         unlimited = np.full(len(now.strategy.plan), UNLIMITED, np.int64)
 
         def take(until: int) -> None:

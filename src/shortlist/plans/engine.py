@@ -25,7 +25,7 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.plans.results import PlanResults, add_result
-from shortlist.plans.strategy import CompiledStrategy, ReducedProblem, Strategy
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State
@@ -161,7 +161,7 @@ class PlanEngine:
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
-        if isinstance(self._first, CompiledStrategy):
+        if self._first.is_compiled:
             return True
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
@@ -180,7 +180,7 @@ class PlanEngine:
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""
-        return strategy.statistic <= self.problem.epsilon
+        return strategy.stops(self.problem.epsilon)
 
     def posterior(self) -> Posterior:
         """An empty posterior; all results enter it, and no decision depends on it."""
@@ -325,7 +325,7 @@ class PlanEngine:
         made, stopped = PlanResults.none(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
-            if isinstance(now.strategy, CompiledStrategy) and reward.is_compiled:
+            if now.strategy.is_compiled and reward.is_compiled:
                 given = now.results, int(seed), most
                 stopped, pulls = now.strategy.run(*given, call, parameters, stream)
                 return now.inside, stopped, pulls, made.sums

@@ -60,7 +60,7 @@ from shortlist.plans.evidence import (
     placed_rows,
     squared_threshold,
 )
-from shortlist.plans.means import Fit, Means, OwnMeans
+from shortlist.plans.means import Fit, Means
 from shortlist.plans.phased import NARROWED, SHORTEST
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy
@@ -747,8 +747,8 @@ class GuessAndVerify(Strategy):
             averages = np.where(pulls > 0, sums / np.maximum(pulls, 1), -np.inf)
             own = np.where(pulls > 0, self._verifier.means.noise / np.maximum(pulls, 1), 0.0)
             return averages, own
-        alike = (self._verifier.means.noise == 1.0).all()
-        if self._whole is None or alike or isinstance(self._verifier.means, OwnMeans):
+        by = self._verifier.means
+        if self._whole is None or by.by_averages or (by.noise == 1.0).all():
             return means, variances
         return self._whole.means, self._whole.own_variances
 

@@ -48,7 +48,6 @@ from shortlist.plans.guess_and_verify import (
 from shortlist.plans.means import (
     Fit,
     Means,
-    NearlyLinearFit,
     OwnFit,
     nearly_linear,
 )
@@ -292,7 +291,7 @@ class GuidedStrategy(GuessAndVerify):
     ) -> Evidence:
         """By predictions where the means seem to be linear, unless the price would be too high."""
         paired = super().evidence(verifier, tables, guess, inside, risks)
-        predicted = verifier.predicted(tables.rows, guess) if _seems_linear(guess) else None
+        predicted = verifier.predicted(tables.rows, guess) if guess.departure == 0.0 else None
         if predicted is None:
             return paired
         b, c, squares = (each[0] for each in hardest_pairs(guess, inside, self._problem))
@@ -308,7 +307,7 @@ class GuidedStrategy(GuessAndVerify):
 
     def likely(self, guess: Fit, times: int) -> float:
         """More where the means seem to be linear: guessing is cheap then."""
-        if _seems_linear(guess):
+        if guess.departure == 0.0:
             return LIKELY_IF_LINEAR if times == 0 else LIKELY_AGAIN_IF_LINEAR
         return super().likely(guess, times)
 
@@ -323,8 +322,8 @@ class GuidedStrategy(GuessAndVerify):
         rng: np.random.Generator,
     ) -> tuple[Integers, Reals]:
         """A plan by the features to guess while that says most; to verify, results that are lacking."""
-        if evidence is None and self._is_few and isinstance(guess, NearlyLinearFit):
-            departures = guess.own[pairs.b] + guess.own[pairs.c]
+        if evidence is None and self._is_few:
+            departures = guess.departures(pairs.b, pairs.c)
             if departures.mean() < DEPARTING * pairs.variances.mean():
                 needs = np.maximum(lacking, SHORTEST / pairs.variances)
                 most = largest_first(needs * pairs.variances)[:PAIRS]
@@ -376,10 +375,6 @@ class GuidedStrategy(GuessAndVerify):
             np.ascontiguousarray(self._problem.features), *pairs, noise=noise
         )
         return min(1.0, linear / own_design(*pairs, noise)[1])
-
-
-def _seems_linear(guess: Fit) -> bool:
-    return isinstance(guess, NearlyLinearFit) and guess.departure == 0.0
 
 
 def with_intercept(reduced: Reals) -> Reals:

@@ -41,9 +41,13 @@ class Fit(ABC):
     ----------
     means : array, K
         Estimates; 0 for an arm of which nothing is known.
+    departure : float
+        The variance of departures from means that are linear in the features, in units of σ², before
+        any result; infinite where nothing is supposed of them.
     """
 
     means: Reals
+    departure: float = math.inf
 
     @abstractmethod
     def variances(self, rows: Integers) -> Reals:
@@ -58,6 +62,10 @@ class Fit(ABC):
     def compares_all(self) -> bool:
         """Whether something is known of the difference of any two arms."""
         return bool(np.isfinite(self.own_variances).all())
+
+    def departures(self, b: Integers, c: Integers) -> Reals:
+        """What departures contribute to the variances of μ̂_b − μ̂_c, in units of σ²."""
+        return np.full(len(b), self.departure)
 
     @abstractmethod
     def draw(self, arms: Integers, count: int, rng: np.random.Generator) -> Reals:
@@ -123,12 +131,15 @@ class Means(ABC):
         The least length of a plan, as a share of what was spent so far.
     of_needed : float
         The length of a plan, as a share of what still seems to be needed.
+    by_averages : bool
+        Whether they are the arms' own averages.
     """
 
     noise: Reals
     costs: Reals
     shortest: float
     of_needed: float = QUARTER
+    by_averages: bool = False
 
     def spent(self, pulls: Integers | Reals) -> float:
         """What these pulls cost."""
@@ -273,6 +284,7 @@ class OwnMeans(Means):
     """
 
     shortest = 0.02
+    by_averages = True
 
     def __init__(self, problem: ReducedProblem, spanned: Reals | None = None) -> None:
         self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
@@ -325,7 +337,7 @@ class NearlyLinearFit(Fit):
     own : array, K
         The variance of every arm's departure, in units of σ².
     departure : float
-        The variance of departures before any result, in units of σ²; 0 if the means seem to be linear.
+        0 if the means seem to be linear.
     """
 
     means: Reals
@@ -337,6 +349,10 @@ class NearlyLinearFit(Fit):
         """Of differences, both parts together."""
         both = spreads(self.white, SMALLEST_SHARE, rows) + self.own[rows, None] + self.own
         return np.asarray(both)
+
+    def departures(self, b: Integers, c: Integers) -> Reals:
+        """The sums of the two arms' own."""
+        return np.asarray(self.own[b] + self.own[c])
 
     @property
     def own_variances(self) -> Reals:

@@ -77,7 +77,7 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, mixture_bounds
 from shortlist.plans.difference_bounds import CONTRAST_MIXTURE, PRIOR_SHARE, one_sided_level
 from shortlist.plans.results import PlanResults, add_result
-from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
+from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
 from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
@@ -290,11 +290,13 @@ def simulate(
             return True
 
 
-class OwnIntervalStrategy(CompiledStrategy):
+class OwnIntervalStrategy(Strategy):
     """LUCB, a round of which pulls the two arms at the boundary, or a race: all still in question.
 
     The features of the problem are not used.
     """
+
+    is_compiled = True
 
     def __init__(self, problem: ReducedProblem, interval: Interval, races: bool) -> None:
         arms = len(problem.features)

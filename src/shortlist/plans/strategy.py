@@ -106,6 +106,8 @@ class Strategy(ABC):
         Whether it is also given results of blocks beyond its plan that come before that is complete.
     goes_on : bool
         Whether it can go on with what it knows when arms are retired or added.
+    is_compiled : bool
+        Whether its decisions are compiled too: a simulated run never leaves machine code.
     """
 
     plan: Integers
@@ -118,6 +120,7 @@ class Strategy(ABC):
     keeps_values: bool = False
     counts_all: bool = False
     goes_on: bool = False
+    is_compiled: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -125,6 +128,10 @@ class Strategy(ABC):
 
         There is a next plan even where the statistic has fallen to ε: a study may be reopened.
         """
+
+    def stops(self, epsilon: float) -> bool:
+        """Whether the last decision ends the search."""
+        return self.statistic <= epsilon
 
     @abstractmethod
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
@@ -197,6 +204,16 @@ class Strategy(ABC):
         """Whether some of δ is left for answers with arms that are added."""
         return self.goes_on
 
+    def run(
+        self, results: PlanResults, seed: int, most: int, *rewards: Any
+    ) -> tuple[bool, Integers]:
+        """Simulate to the stop or for ``most`` pulls, for ``is_compiled``; whether it stopped, and pulls.
+
+        ``results`` are those of the plan so far, at the end as at the beginning;
+        ``rewards`` are the reward model, its parameters and the stream of random numbers.
+        """
+        raise NotImplementedError
+
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""
         room = int(self.plan.sum()) if self.keeps_values else 0
@@ -216,20 +233,6 @@ class Strategy(ABC):
     def copy(self) -> Self:
         """An independent copy."""
         return copy.copy(self)
-
-
-class CompiledStrategy(Strategy):
-    """A strategy whose decisions are compiled too: a simulated run never leaves machine code."""
-
-    @abstractmethod
-    def run(
-        self, results: PlanResults, seed: int, most: int, *rewards: Any
-    ) -> tuple[bool, Integers]:
-        """Simulate to the stop or for ``most`` pulls; whether it stopped, and the pulls made.
-
-        ``results`` are those of the plan so far, at the end as at the beginning;
-        ``rewards`` are the reward model, its parameters and the stream of random numbers.
-        """
 
 
 def best_of(means: Reals, m: int) -> Mask:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from shortlist.plot.figure import COLOURS, room
-from shortlist.printable import printable
+from shortlist.printable import NAME_WIDTH, cut
 
 if TYPE_CHECKING:
     from shortlist.problem import Problem
@@ -16,8 +15,10 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
-NAME_WIDTH = 36  # letters of a name before its middle is left out
-NARROW_NAME, WIDE = 24, 5.0  # the same in a panel that is less wide than this, in inches
+NARROW_NAME, WIDE = (
+    24,
+    5.0,
+)  # letters of a name before its middle is left out, in a panel that is less wide than this, in inches
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
 
@@ -128,19 +129,3 @@ def names_of(problem: Problem, arms: Sequence[int], ax: Any) -> list[str]:
     return [
         name if seen[name] == 1 else f"{name} #{arm}" for name, arm in zip(names, arms, strict=True)
     ]
-
-
-def cut(name: str, width: int = NAME_WIDTH) -> str:
-    r"""A name on one line, with an ellipsis in place of its middle if it is long.
-
-    Examples
-    --------
-    >>> cut("a name\nof two lines"), cut("N-acetyl-5-methoxytryptamine, batch 17 of May")
-    ('a name of two lines', 'N-acetyl-5-methoxy…, batch 17 of May')
-    """
-    line = printable(" ".join(name.split()))
-    wide = sum(unicodedata.east_asian_width(each) in "WF" for each in line)
-    width = width * len(line) // max(len(line) + wide, 1)  # a Chinese character is two wide
-    if len(line) <= width:
-        return line
-    return f"{line[: width // 2]}…{line[len(line) - (width - 1) // 2 :]}"

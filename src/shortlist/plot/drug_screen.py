@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from shortlist.plot.arms import cut
 from shortlist.plot.figure import COLOURS, SHARE_ROW, axes_for, box, label_rows
+from shortlist.printable import cut
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,11 +16,19 @@ from markupsafe import Markup
 from shortlist._version import __version__
 from shortlist.files.writing import write_file
 from shortlist.report.analysis import Analysis
-from shortlist.report.arms import arms
 from shortlist.report.methods import cited, methods, plain
 from shortlist.report.pictures import pictures
 from shortlist.report.rendering import content_policy, environment
-from shortlist.report.sections import LEVELS, answer, failures, progress, specification, state, utc
+from shortlist.report.sections import (
+    LEVELS,
+    answer,
+    arms,
+    failures,
+    progress,
+    specification,
+    state,
+    utc,
+)
 from shortlist.report.tables import ROWS_SHOWN
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.networks.states import FREE, UPDATES, state_vector
 
 FREE_GENES = ("uniform", "zero")
-ATTRACTORS = ("walk",)
 MASKS = ("initial", "clamp")
 UNSETTLED = ("error", "last")
 
@@ -24,6 +23,9 @@ UNSETTLED = ("error", "last")
 @dataclass(frozen=True)
 class Semantics:
     """What a prediction means.
+
+    Among several attractors that can be reached, it is the one that a walk comes to: each has the
+    probability that the walk ends in it.
 
     An initial condition rarely gives every gene a value, and from one state several attractors may
     be reached. The paper leaves open what happens then, and its published code takes the first
@@ -37,9 +39,6 @@ class Semantics:
     free : "uniform", "zero" or mapping of str to int
         The initial value of a gene that has none: a fair coin, 0, or as given (then for all that
         are free).
-    attractor : "walk"
-        Among several reachable attractors, the one that the walk comes to: each has the probability
-        that the walk ends in it.
     mask : "initial" or "clamp"
         What a drug does to the genes of its signature: it sets them at the start, after which they
         move as any other (the paper), or it holds them for good.
@@ -61,7 +60,6 @@ class Semantics:
     """
 
     free: str | Mapping[str, int] = "uniform"
-    attractor: str = "walk"
     mask: str = "initial"
     update: str = "asynchronous"
     unsettled: str = "error"
@@ -71,7 +69,6 @@ class Semantics:
         if not isinstance(self.free, Mapping) and self.free not in FREE_GENES:
             raise unknown_name("value for free genes", self.free, FREE_GENES)
         for what, value, known in (
-            ("choice of attractor", self.attractor, ATTRACTORS),
             ("effect of a mask", self.mask, MASKS),
             ("update", self.update, UPDATES),
             ("treatment of unsettled walks", self.unsettled, UNSETTLED),

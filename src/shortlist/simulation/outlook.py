@@ -15,7 +15,6 @@ from shortlist.catalog.recommendation import algorithm_for_trust
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import positive
 from shortlist.numerics.jit import notice
-from shortlist.plans.budget import BudgetedProcedure
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
@@ -356,7 +355,6 @@ def _forecast(
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    assert isinstance(study.procedure, BudgetedProcedure)
     began, runs, wrong = time.monotonic(), 0, 0
     while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
         frame = _simulated(study, study.procedure.algorithm, instance, runs=RUNS, start=runs)

@@ -208,10 +208,13 @@ class Definition:
                 )
         if self.features_hash == stored.features_hash:
             return
-        raise StudyMismatch(
-            f"the study {name!r} is stored with other features ({_difference(self, stored)}): what "
-            f"was measured would not fit them.{_unless('features it began with')}"
-        )
+        words = [
+            f"the study {name!r} is stored with other features "
+            f"({_difference(self, stored, first)}): what was measured would not fit them."
+            f"{_unless('features it began with')}"
+            for first in (0, 1)
+        ]
+        raise StudyMismatch(*words)
 
     def recalled(self, algorithm: Algorithm | None, name: str) -> tuple[Algorithm, Any]:
         """The algorithm and the threshold, which must be given again if they are the user's own."""
@@ -331,7 +334,8 @@ def _shown(value: Any, key: str = "algorithm") -> str:
     return repr(value)
 
 
-def _difference(given: Definition, stored: Definition) -> str:
+def _difference(given: Definition, stored: Definition, first: int) -> str:
+    """What differs in the features, in words; features without names are counted from ``first``."""
     if given.names != stored.names:
         if len(given.names) != len(stored.names):
             return f"{len(stored.names)} arms, not {len(given.names)}"
@@ -344,7 +348,7 @@ def _difference(given: Definition, stored: Definition) -> str:
         return f"{stored.features.shape[1]} columns, not {given.features.shape[1]}"
     arm, column = np.argwhere(given.features != stored.features)[0]
     return (
-        f"{column_name(given.columns, int(column))} of arm {given.names[arm]!r} was "
-        f"{float(stored.features[arm, column])!r}, not "
+        f"{column_name(given.columns, int(column) + first * (given.columns is None))} of arm "
+        f"{given.names[arm]!r} was {float(stored.features[arm, column])!r} and is "
         f"{float(given.features[arm, column])!r}"
     )

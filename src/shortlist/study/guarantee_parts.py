@@ -24,7 +24,7 @@ from shortlist.study.insight.linearity_words import (
     rejected,
     untested,
 )
-from shortlist.study.retiring import retired_words
+from shortlist.study.ledger import retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import cannot_verify, price_of_proof
 from shortlist.study.view import View
@@ -65,7 +65,9 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
-    notes = guarantee.exact(study.problem) if _is_exact(study) else []
+    # Known results of a pool may decide it alone.
+    is_exact = study.problem.blocks.once and study.round.strategy.is_exact
+    notes = guarantee.exact(study.problem) if is_exact else []
     if rests_on_features(study.procedure):
         notes = [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
@@ -86,11 +88,6 @@ def answered_evaluations(study: View) -> int:
     """How many evaluations the answer took; what came in late has no part in it."""
     late = study.answered_at + len(study.audit.results)
     return late if study.done else study.evaluations
-
-
-def _is_exact(study: View) -> bool:
-    """Whether the answer follows from known results alone: those of a pool."""
-    return study.problem.blocks.once and bool(study.round.strategy.is_exact)
 
 
 def _to_come(study: View) -> list[str]:

@@ -45,6 +45,7 @@ from shortlist.study.trial import (
     Origin,
     State,
     Trial,
+    correcting,
 )
 
 Kind = Literal[
@@ -74,6 +75,7 @@ class Marker(NamedTuple):
 
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
+RETIRED_SHOWN = 20
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 
@@ -141,6 +143,19 @@ class Retirement(NamedTuple):
         """What the model does at that change; None if the arm had never been there."""
         kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
         return None if self.from_start else Marker(kind, self.arm)
+
+
+def retired_words(retired: Sequence[Retirement]) -> str:
+    """Arms that were retired, each with the reason; empty if there are none.
+
+    Examples
+    --------
+    >>> retired_words([Retirement(3, "elm", "out of stock", True, True)])
+    "'elm' (out of stock)"
+    """
+    shown = [f"{each.name!r} ({on_one_line(each.reason)})" for each in retired[:RETIRED_SHOWN]]
+    more = len(retired) - len(shown)
+    return ", ".join([*shown, f"{more:,} more"] if more else shown)
 
 
 class Added(NamedTuple):
@@ -463,17 +478,19 @@ class Ledger:
 
     def retire(self, retirement: Retirement, at: float, worker: str) -> Retirement:
         """Keep that an arm was retired; returns that with the change it was."""
-        words = json.dumps(dict(zip(retirement._fields[:-1], retirement[:-1], strict=True)))
-        event = self._log("retired", NO_ARM, at, worker, _digest(words), words)
-        self.follow_arms(event)
-        self._without_second(event)
+        self._without_second(self._log_arms("retired", retirement, at, worker))
         self._end_failures()
         return self.retired[retirement.arm]
 
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
-        words = json.dumps(dict(zip(added._fields[:-1], added[:-1], strict=True)))
-        self.follow_arms(self._log("added", NO_ARM, at, worker, _digest(words), words))
+        self._log_arms("added", added, at, worker)
+
+    def _log_arms(self, kind: Kind, change: Retirement | Added, at: float, worker: str) -> Event:
+        words = json.dumps(dict(zip(change._fields[:-1], change[:-1], strict=True)))
+        event = self._log(kind, NO_ARM, at, worker, _digest(words), words)
+        self.follow_arms(event)
+        return event
 
     def follow_arms(self, event: Event) -> None:
         """Enter arms that were retired or added by an event; others change nothing here."""
@@ -790,7 +807,7 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     """The error for a trial that is to end and has ended."""
     stored = ""
     if trial.state == "told":
-        right = f"study.correct({trial.number}, value, reason=…)"
+        right = correcting(trial)
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "

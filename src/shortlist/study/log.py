@@ -40,7 +40,7 @@ from shortlist.study.ledger import (
     key_of_trial,
 )
 from shortlist.study.model import Addition, Ahead, Model, machine
-from shortlist.study.trial import Cause, Origin, State, Trial, came_together
+from shortlist.study.trial import Cause, Origin, State, Trial, came_together, correcting
 
 LOGGER = logging.getLogger(__name__)
 TOO_LATE = "nobody works on it any more, and later its block would be another one"
@@ -471,7 +471,7 @@ class Log:
 
     def _has_result(self, known: Trial, value: float) -> TrialClosed:
         """The error for a second result of a cell that has one."""
-        right = f"study.correct({known.number}, {value!r}, reason=…)"
+        right = correcting(known, repr(value))
         return TrialClosed(
             f"{known.name!r} has its result on block {known.block!r} already: trial {known.number} "
             f"was told {known.value!r}, and now comes {value!r}. Nothing was told: a pool has one "
@@ -484,7 +484,7 @@ class Log:
         if known is None or (known.cell == cell and known.was_told(value)):
             return known
         arm = cell.arm
-        right = f"study.correct({known.number}, {value!r}, reason=…)"
+        right = correcting(known, repr(value))
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "
@@ -754,17 +754,13 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
-            if self._ledger.additions:
+            if self._ledger.additions or self._ledger.retired:
+                added = "arms were added to this study"
+                gone = "an arm of this study was retired"
                 raise InvalidInput(
-                    "arms were added to this study, and then what is proven is for the epsilon that "
-                    "it has: nothing was changed. A study with a larger one and these results: "
-                    f"study.continued(epsilon={wider:g})."
-                )
-            if self._ledger.retired:
-                raise InvalidInput(
-                    "an arm of this study was retired, and then what is proven is for the epsilon "
-                    "that it has: nothing was changed. A study with a larger one and these results: "
-                    f"study.continued(epsilon={wider:g})."
+                    f"{added if self._ledger.additions else gone}, and then what is proven is for the "
+                    "epsilon that it has: nothing was changed. A study with a larger one and these "
+                    f"results: study.continued(epsilon={wider:g})."
                 )
             if self.model.stopped:
                 raise InvalidInput(

@@ -65,7 +65,8 @@ from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.insight.watch import Watch
 from shortlist.study.ledger import Retirement, Source, checked_key
 from shortlist.study.log import IfTold, Log, Told, arms_added, begun
-from shortlist.study.running.objective import Objective, checked_value, storable
+from shortlist.study.outcome import checked_reason, checked_value, storable
+from shortlist.study.running.objective import Objective
 from shortlist.study.running.run import Run
 from shortlist.study.trial import Reason, Trial
 from shortlist.study.verification import cannot_verify
@@ -836,14 +837,10 @@ class Study(View):
         >>> trial.value, trial.corrections[0].was
         (0.7, 7.0)
         """
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput(
-                f"a correction needs a reason (a non-empty text), got {reason!r}: nothing was "
-                "changed. Say how the wrong value came about."
-            )
+        why = checked_reason("a correction", reason, "Say how the wrong value came about.")
         right = checked_value(value, self.procedure)
         row = None if arm is None else self.problem.index(arm)
-        corrected = self._log.correct(trial, right, storable(reason), row)
+        corrected = self._log.correct(trial, right, why, row)
         self._speak()
         return corrected
 
@@ -1011,19 +1008,13 @@ class Study(View):
         >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
         ['elm']
         """
-        if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput(
-                f"retiring an arm needs a reason (a non-empty text), got {reason!r}: nothing was "
-                "changed. It is named in the guarantee."
-            )
+        why = checked_reason("retiring an arm", reason, "It is named in the guarantee.")
         if not isinstance(whatever_the_results, bool):
             raise InvalidInput(
                 f"whatever_the_results must be True or False, got {whatever_the_results!r}."
             )
         row = self.problem.index(arm)
-        retirement = self._log.retire(
-            row, storable(reason), whatever_the_results=whatever_the_results
-        )
+        retirement = self._log.retire(row, why, whatever_the_results=whatever_the_results)
         self._speak()
         return retirement
 

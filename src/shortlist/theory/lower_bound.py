@@ -26,6 +26,7 @@ FEW_ARMS = 48  # where it is solved again and again: so few that BLAS does not u
 PAIRS = 100  # as many pairs at the start, and as many may join in a round
 ROUNDS = 100
 DIFFER = 1e-24  # of the largest norm: less is rounding, between arms with equal features
+NEAR_OPTIMAL = 1e-3  # how far the value of an allocation may be from the best, relatively
 FINER = 1e-2  # of the tolerance: that of the design for the arms and pairs looked at
 
 
@@ -125,7 +126,6 @@ def optimal_allocation(
     *,
     noise: Reals | None = None,
     epsilon: float = 0.0,
-    tolerance: float = 1e-3,
 ) -> Reals | None:
     """The w* of given means: how to share the pulls among the arms if these means were true.
 
@@ -141,8 +141,6 @@ def optimal_allocation(
         (σ_a/σ)² of every arm, all 1 by default.
     epsilon : float, optional
         (g + ε)² in place of g², g the gap of a pair: a relaxation of the slack in the means.
-    tolerance : float, optional
-        How far its value may be from the best, relatively.
 
     Returns
     -------
@@ -163,7 +161,7 @@ def optimal_allocation(
         return None
     best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     noise = np.ones(len(means)) if noise is None else noise
-    inputs = features, noise, means, best, others, tolerance
+    inputs = features, noise, means, best, others, NEAR_OPTIMAL
     search = _Search(*inputs, epsilon=epsilon, arms=FEW_ARMS)
     # Where rounding ends the search, the best found so far serves.
     with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):

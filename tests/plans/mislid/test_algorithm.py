@@ -264,7 +264,9 @@ def test_other_words_are_refused_with_reasons() -> None:
 
 def test_more_arms_than_tables_are_kept_for_are_refused() -> None:
     features = np.random.default_rng(0).standard_normal((mislid.MOST_ARMS + 1, 2))
-    with pytest.raises(errors.InvalidSetting, match="is beyond 4,000: use m-LinGapE"):
+    with pytest.raises(
+        errors.InvalidSetting, match="for 4,000 arms at most, got 4,001: use m-LinGapE"
+    ):
         shortlist.Study(features, 2, sigma=1.0, algorithm=MisLid(misspecification=0.1), audit=False)
 
 

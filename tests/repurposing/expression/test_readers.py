@@ -17,7 +17,6 @@ from shortlist.repurposing.expression.readers import (
     read_assay,
     read_expression,
     read_gctx,
-    read_h5ad,
     read_parquet,
 )
 from shortlist.repurposing.expression.text import read_csv
@@ -138,7 +137,7 @@ def test_a_missing_extra_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     parquet = tmp_path / "file.parquet"
     WANTED.to_parquet(parquet)
     monkeypatch.setitem(sys.modules, "h5py", None)
-    for read in (read_expression, read_gctx, read_h5ad):
+    for read in (read_expression, read_gctx):
         with pytest.raises(ImportError, match=r"needs h5py: pip install 'shortlist\[expression\]'"):
             read(path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
@@ -182,7 +181,7 @@ def test_h5ad(tmp_path: Path, matrix: str) -> None:
     path = write_h5ad(tmp_path / "file.h5ad", matrix)
     wanted = WANTED if matrix == "array" else WANTED.fillna(0.0)
     same(read_expression(path), wanted.set_axis(["E1", "E2", "E3"]))
-    assay = read_h5ad(path, symbols="symbol")
+    assay = read_assay(path, symbols="symbol")
     same(assay.expression, wanted)
     assert assay.samples["dose"].to_dict() == {"rep1": 1.5, "rep2": 2.5}
     assert assay.samples["age"].isna().tolist() == [False, True]

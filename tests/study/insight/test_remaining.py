@@ -368,7 +368,7 @@ def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_
     assert " ≈ " in progress.describe(study, found.short)
     tie = replace(found.tie, names=("a compound of a long name 1", "a compound of a long name 2"))
     line = progress.describe(study, replace(found, tie=tie).short)
-    assert "a comp…name 1 ≈ a comp…name 2, ε = " in line
+    assert "a compo…name 1 ≈ a compo…name 2, ε = " in line
     assert line.index(" left (") < 100  # of a terminal's columns
     # The advice works: with that slack the study stops.
     assert not study.done

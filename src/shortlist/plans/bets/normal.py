@@ -438,20 +438,13 @@ class ByLikelihoods(ByOwnResults):
         """All results."""
         return self.first + self.later
 
-    def after(self, told: FittedPlan) -> ByLikelihoods:
-        """With the results of one more plan."""
-        return self._with(told.results)
-
-    def _with(self, results: PlanResults) -> ByLikelihoods:
+    def with_results(self, results: PlanResults) -> ByLikelihoods:
+        """With more results: those of the first plan, or all others."""
         if not self.first.pulls.any():
             now = replace(self, first=self.first.after(results))
         else:
             now = replace(self, later=self.later.after(results))
         return replace(now, means=self.means.after(now.seen))
-
-    def before(self, past: PlanResults) -> ByLikelihoods:
-        """With earlier results, of which every single value is kept."""
-        return replace(self._with(past), begun=self.begun + int(past.pulls.sum()))
 
     def taking_over(self, before: ByLikelihoods, places: Integers) -> ByLikelihoods:
         """With the results of arms that are left."""

@@ -25,6 +25,7 @@ their averages will be (normal on the logit). Both have broad tails.
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -846,6 +847,18 @@ class ByOwnResults(Verifier):
         """By the arms' own results; for bets ``plans.bets.linear`` uses features."""
         return cls.own(problem)
 
+    @abstractmethod
+    def with_results(self, results: PlanResults) -> Self:
+        """With more results, of which every single value is kept."""
+
+    def after(self, told: FittedPlan) -> Self:
+        """With the results of one more plan."""
+        return self.with_results(told.results)
+
+    def before(self, past: PlanResults) -> Self:
+        """With earlier results, of which every single value is kept."""
+        return replace(self.with_results(past), begun=self.begun + int(past.pulls.sum()))
+
     def guided_by(self, results: PlanResults) -> Self:
         """With results of a plan that was not completed."""
         return self.before(results)
@@ -895,15 +908,10 @@ class ByBets(ByOwnResults):
         wealths = Wealths.none(len(problem.features), problem.limits)
         return cls(problem, SeenMeans(problem, spanned, wealths), wealths)
 
-    def after(self, told: FittedPlan) -> ByBets:
-        """With the results of one more plan."""
-        wealths = self.wealths.after(told.results)
+    def with_results(self, results: PlanResults) -> ByBets:
+        """With more results, of which every single value is kept."""
+        wealths = self.wealths.after(results)
         return replace(self, wealths=wealths, means=self.means.after(wealths))
-
-    def before(self, past: PlanResults) -> ByBets:
-        """With earlier results, of which every single value is kept."""
-        wealths, begun = self.wealths.after(past), self.begun + int(past.pulls.sum())
-        return replace(self, wealths=wealths, means=self.means.after(wealths), begun=begun)
 
     def taking_over(self, before: ByBets, places: Integers) -> ByBets:
         """With the results of arms that are left."""

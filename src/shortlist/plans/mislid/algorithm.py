@@ -47,11 +47,6 @@ class MisLidStrategy(Strategy):
 
     def __init__(self, problem: ReducedProblem, misspecification: float, stop: str) -> None:
         arms, rank = problem.features.shape
-        if arms > MOST_ARMS:
-            raise InvalidSetting(
-                f"MisLid's bounds take tables of K × K, and K = {arms:,} is beyond {MOST_ARMS:,}: "
-                "use m-LinGapE, or leave out arms that are known to be bad."
-            )
         first = max(1, min(FIRST, AT_MOST // arms))
         # With as many dimensions as arms all means are linear, whatever c.
         c = misspecification if rank < arms else 0.0
@@ -236,6 +231,7 @@ class MisLid(Algorithm):
             name=self.name,
             summary=self.summary,
             works=self.works,
+            most_arms=MOST_ARMS,
             relation=partial(NearlyLinear, tolerance=c) if c else Linear,
         )
 

@@ -107,15 +107,6 @@ def read_gctx(
     return _read_hdf5(path, wanted, symbols)
 
 
-def read_h5ad(path: str | PathLike[str], *, symbols: str | None = None) -> Assay:
-    """An AnnData file (0.7 or later): its ``X``, turned so that genes are rows.
-
-    ``symbols`` is a column of ``var``; without it, ``var_names`` name the genes. For an AnnData
-    object in memory, ``adata.to_df().T`` is the expression.
-    """
-    return _read_hdf5(path, None, symbols)
-
-
 def read_parquet(path: str | PathLike[str]) -> Assay:
     """A Parquet table whose index, or first column of text, names the genes."""
     require_pyarrow("reading Parquet needs pyarrow")

@@ -29,7 +29,7 @@ from shortlist.study.insight.linearity_words import (
 )
 from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
-from shortlist.study.trial import Trial
+from shortlist.study.trial import Trial, correcting
 from shortlist.study.view import View
 
 CURVED = 0.01  # below it, a better fit of a curved model is a warning: of 100 linear studies, in 1
@@ -79,7 +79,7 @@ def examine_results(study: View) -> list[Finding]:
         noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     checks = [size, noise, *shifts, fit]
-    if _is_linear(study):
+    if study.procedure.relation.audited and not study.problem.blocks.shifts:
         checks.append(Finding("curvature", *_curvature(study, results)))
     return [*checks, *outliers]
 
@@ -125,7 +125,7 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        way = f"If it was mistyped, {_correction(trials[k])} corrects it."
+        way = f"If it was mistyped, {correcting(trials[k])} corrects it."
         return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
@@ -159,12 +159,8 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
     return np.where(others > 0, apart, -1.0)
 
 
-def _correction(trial: Trial) -> str:
-    return f"study.correct({trial.number}, value, reason=…)"
-
-
 def _mistyped(trial: Trial) -> str:
-    way = _correction(trial)
+    way = correcting(trial)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -280,11 +276,6 @@ def _fit(study: View, results: Spread) -> Found:
         "",
         remedy(study),
     )
-
-
-def _is_linear(study: View) -> bool:
-    """Whether the means are assumed to be linear in the features, and not all means are."""
-    return study.procedure.relation.audited and not study.problem.blocks.shifts
 
 
 def _curvature(study: View, results: Spread) -> Found:

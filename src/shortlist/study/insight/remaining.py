@@ -18,7 +18,7 @@ from shortlist import notebook
 from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
-from shortlist.printable import on_one_line
+from shortlist.printable import cut, on_one_line
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
@@ -72,7 +72,7 @@ class Tie:
     @property
     def short(self) -> str:
         """The same for a line that may be cut."""
-        one, other = (_abridged(on_one_line(name)) for name in self.names)
+        one, other = (cut(str(name), MOST_LETTERS) for name in self.names)
         enough = "" if self.epsilon is None else f", ε = {self.epsilon:g}?"
         return f"{one} ≈ {other}{enough}"
 
@@ -279,17 +279,6 @@ def _tie(study: View, high: int | None) -> Tie | None:
         (float(means[one]), float(means[other])),
         now.stops_at if now.stops_at < float(means.max() - means.min()) else None,
     )
-
-
-def _abridged(name: str) -> str:
-    """A long name by its beginning and its end.
-
-    Examples
-    --------
-    >>> _abridged("model 7"), _abridged("a compound with a long name 7")
-    ('model 7', 'a comp…name 7')
-    """
-    return name if len(name) <= MOST_LETTERS else f"{name[:6]}…{name[-6:]}"
 
 
 def _with_audit(study: View, more: float) -> float:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import math
-import numbers
 import os
 import random
 import socket
@@ -18,15 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from shortlist.errors import InvalidInput, ShortlistError, number_hint
+from shortlist.errors import InvalidInput, ShortlistError
+from shortlist.study.outcome import checked_value, storable
 
 if TYPE_CHECKING:
-    from shortlist.engine.algorithm import Procedure
     from shortlist.study.trial import Trial
 
 
 Objective = Callable[["Trial"], Any]
-LONGEST_REASON = 20_000  # characters of a failure's reason that are kept
 
 
 class Evaluated(NamedTuple):
@@ -74,22 +72,6 @@ def process_id() -> tuple[str, int]:
     return socket.gethostname(), os.getpid()
 
 
-def storable(words: str) -> str:
-    r"""Text that every database takes, without its middle where it is very long.
-
-    Examples
-    --------
-    >>> storable("no\x00thing")
-    'nothing'
-    >>> len(storable("x" * 10**6)) < 2 * LONGEST_REASON
-    True
-    """
-    if len(words) > LONGEST_REASON:  # a traceback says most at its end, and begins with where
-        left_out = f"\n… {len(words) - LONGEST_REASON:,} characters are left out here …\n"
-        words = words[: LONGEST_REASON // 4] + left_out + words[-(LONGEST_REASON * 3 // 4) :]
-    return words.encode("utf-8", "backslashreplace").decode().replace("\x00", "")
-
-
 def _picklable(error: Exception, words: str) -> Exception:
     """The error, or one in its place: a process pool breaks on an error that it cannot unpack."""
     try:
@@ -99,36 +81,3 @@ def _picklable(error: Exception, words: str) -> Exception:
         return ShortlistError(f"the objective failed elsewhere: {words}")
     error.add_note(f"It was raised elsewhere:\n{words}")
     return error
-
-
-def checked_value(value: object, procedure: Procedure | None = None) -> float:
-    """A result that can be told, and that the algorithm can use.
-
-    Examples
-    --------
-    >>> checked_value(float("nan"))
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidInput: a result must be finite, got nan: nothing was told. Use fail(trial, reason) for an evaluation that failed.
-    >>> checked_value(np.array(0.5)), checked_value(np.float32(0.25))
-    (0.5, 0.25)
-    """
-    if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a 0-d array or tensor
-        value = value.item()
-    if not isinstance(value, (numbers.Real, np.bool_)):
-        raise InvalidInput(
-            f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."
-            + number_hint(value)
-        )
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise InvalidInput(
-            f"a result must be finite, got {number}: nothing was told. Use fail(trial, reason) for "
-            "an evaluation that failed."
-        )
-    if procedure is not None:
-        procedure.noise.check_result(number)
-    return number
