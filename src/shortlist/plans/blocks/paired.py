@@ -53,7 +53,7 @@ from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 
 # Shares of δ, one for each time that a set is named; the rest is for the pairs without one.
-SHARES = (0.6, 0.1, 0.05)
+SHARES = (0.7, 0.04, 0.01)
 LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is named
 SAVING = 0.9  # a set is named again if the hardest pair then needs less than this share
 FIRST = 4  # blocks of the first plan
@@ -63,9 +63,10 @@ CLIP, CLIP_FAR = 0.9, 0.98
 HALF_WIDTH = 0.5  # standard errors: a mean difference below is taken for that
 DRAWS = 300
 GROUPS = 512  # of blocks: more are not drawn one by one
-# Standard errors: before a set is named, pairs further apart are not evaluated for. The first at the
-# beginning, and what it rises by until the end of the pool: there it costs to have left blocks out.
-APART, APART_RISES, APART_MOST = 2.0, 20.0, 6.0
+# Standard errors: before a set is named, pairs further apart are not evaluated for. The limit is
+# √(2 ln blocks) times the first, since the largest of many chance differences grows so, and at most
+# the second.
+APART, APART_MOST = 0.65, 2.0
 MOST_ARMS = 2000  # some tables have a row and a column for each
 ROUNDING = 1e-12  # of a mean
 STRETCH = 256  # blocks that are looked at together
@@ -467,8 +468,8 @@ class CommonBlocks(CellStrategy):
         wanted = margins < 0.0
         if wanted.any() and not self._is_named(inside) and len(self._namings) < len(self._shares):
             apart = self._apart(inside)
-            rise = APART_RISES * seen.blocks / self._size
-            most = max(min(APART + rise, APART_MOST), float(apart[wanted].min()) + 0.5)
+            usual = min(APART * math.sqrt(2.0 * math.log(seen.blocks)), APART_MOST)
+            most = max(usual, float(apart[wanted].min()) + 0.5)
             wanted = wanted & (apart < most)
         chosen = np.zeros(len(inside), np.bool_)
         chosen[np.flatnonzero(inside)[wanted.any(axis=1)]] = True
