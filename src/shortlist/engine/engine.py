@@ -175,7 +175,7 @@ class Engine:
     def estimates(self, posterior: Posterior, current: Round) -> Estimates:
         """Means and variances by least squares."""
         means, variances = posterior.means, posterior.variances
-        if not self._by_pair or not len(means):
+        if "by_pair" not in self.rules["threshold"].traits or not len(means):
             return Estimates(means, variances)
         # The interval of an arm from its pair with the arm of most pulls: no other pair's is wider.
         most, (level, prior, _) = float(variances.min()), self.constants.tolist()

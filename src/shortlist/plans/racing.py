@@ -51,7 +51,7 @@ leave, and the slacks add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -80,7 +80,13 @@ from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import CompiledStrategy, ReducedProblem
 from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
+from shortlist.rules.thresholds import (
+    ALL_AT_ONCE,
+    EACH_SIDE,
+    ArmInterval,
+    StrategyThreshold,
+    usual_interval,
+)
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -147,15 +153,20 @@ class Interval:
 
 COINS = WithinRange(0.0, 1.0)
 KL_FORMULA = "{q : N kl(μ̂, q) ≤ C²/2}"
-KL_INTERVAL = ArmInterval(
-    KL_FORMULA,
+KL_MEANING = (
     "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy of two "
-    "coins and C the threshold",
-    KL_FORMULA,
+    "coins and C the threshold"
 )
+IN_RACE = ", of an arm that has left the race as it was in its last round"
+KL_INTERVAL = ArmInterval(KL_FORMULA, KL_MEANING, KL_FORMULA)
+KL_OF_ARM = ArmInterval(KL_FORMULA, f"{KL_MEANING} by the results of this arm", KL_FORMULA)
+KL_RACE = ArmInterval(KL_FORMULA, KL_MEANING + IN_RACE, KL_FORMULA)
+USUAL = usual_interval(classical=True)
+NORMAL_RACE = USUAL._replace(meaning=USUAL.meaning + IN_RACE)
 KL = Interval(KL_RATE, K1, 0.0, KL_INTERVAL, COINS, timed=True)
-KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_INTERVAL, COINS)
-NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
+KL_IN_RACE = replace(KL, of_arm=KL_RACE)
+KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_OF_ARM, COINS)
+NORMAL = Interval(NORMAL_RATE, K1, 2.0, NORMAL_RACE, timed=True)
 PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, INTERVAL, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
@@ -434,7 +445,7 @@ _TABLE = (
         f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
     RaceSpec("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
         f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
-    RaceSpec("KL-Racing", KL, True,
+    RaceSpec("KL-Racing", KL_IN_RACE, True,
         f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
     RaceSpec("KL-Racing (mixture)", KL_BY_MIXTURE, True,
         f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),
