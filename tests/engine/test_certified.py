@@ -73,6 +73,23 @@ def test_at_the_stop_every_arm_is_certain() -> None:
     by_statistic = Certified.by_bounds(listed, np.full((2, 2), 3.0), 0.1, 0.05)
     assert by_statistic.epsilon == 0.05
     assert by_statistic.inside.sum() == 2
+    assert not by_statistic.outside.any()
+
+
+def test_a_list_that_is_right_may_miss_a_better_arm() -> None:
+    """Means 1.2, 0, 0 and -3: the list of both zeros is right up to 1, as the second best is 0."""
+    names = ["best", "one", "other", "far"]
+    study = shortlist.Study(arms=names, m=2, sigma=0.25, epsilon=1.0, seed=0, algorithm="UGapE")
+    for name, value, times in zip(names, [-0.5, 0.0, 0.0, -3.0], [1, 40, 40, 40], strict=True):
+        for _ in range(times):
+            study.tell(arm=name, value=value)
+    now = study.shortlist.certain
+    assert study.done
+    assert now is not None
+    assert set(now.inside) == {"one", "other"}
+    assert now.undecided == ("best",)
+    assert not now.open_outside
+    assert "among the best" not in now.words
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda each: getattr(each, "name", each))

@@ -34,13 +34,14 @@ from shortlist.plans.racing import (
     KL_RATE,
     NORMAL,
     NORMAL_RATE,
+    PAIRED,
     THRESHOLDS,
     Interval,
     OwnIntervalStrategy,
     end,
     exploration,
 )
-from shortlist.plans.results import add_result
+from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.relation import Unrelated
 from shortlist.report.analysis import Analysis
@@ -73,6 +74,22 @@ def run(name: str | Planned, instance: Instance, runs: int = 30, **settings: Any
 def improbability(frame: Any, delta: float) -> float:
     """The chance of so many errors or more if their rate were δ."""
     return float(binom.sf(int((~frame["correct"]).sum()) - 1, len(frame), delta))
+
+
+@pytest.mark.parametrize(("kind", "epsilon"), [(NORMAL, 0.3), (PAIRED, 0.2)])
+def test_an_arm_that_came_out_of_the_list_after_another_was_accepted(
+    kind: Interval, epsilon: float
+) -> None:
+    """It was in J when arm 2 was accepted, so nothing says that it is not needed beside that."""
+    strategy = OwnIntervalStrategy(ReducedProblem(np.eye(4), 2, 0.1, DELTA, epsilon), kind, True)
+    for values in ([0.6, 0.3, 1.0, -3.0], [0.8, 1.6, 0.0, 0.0]):
+        strategy.decide(PlanResults.at(strategy.plan, np.array(values)), 0)
+    assert strategy.statistic <= epsilon
+    assert strategy.inside.tolist() == [False, True, True, False]
+    found = strategy.certified(epsilon)
+    assert found.inside.tolist() == [False, True, True, False]
+    assert found.outside.tolist() == [False, False, False, True]
+    assert not found.open_outside.any()
 
 
 # Intervals

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import binom
 
 import shortlist
+from shortlist.numerics.kl import relative_entropy
+from shortlist.plans.arm_bounds import INTERVAL
+from shortlist.plans.racing import ALPHA, K1, KL_MIXTURE, exploration
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     TWO_ARM_PRIOR,
     Threshold,
     ThresholdInputs,
+    mixture_threshold,
     two_arm_threshold,
 )
 
@@ -115,3 +122,111 @@ def test_no_threshold_is_proven_unless_it_says_so() -> None:
     with pytest.raises(TypeError, match="proven"):
         Threshold(known.rule, known.formula, source="me")  # type: ignore[call-arg]
     assert not known.proven
+
+
+X = np.random.default_rng(5).standard_normal((6, 3))
+MIXTURE = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
+FEATURES: dict[str, Any] = {"features": X, "algorithm": "m-LinGapE"}
+MISLID = {"features": X, "algorithm": shortlist.MisLid(misspecification=0.02, stop="glr")}
+COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
+EACH = [0.5, 0.4, 0.3, 0.5, 0.5, 0.2]
+
+
+def to_the_end_of_a_plan(study: shortlist.Study, measure: Any, most: int) -> None:
+    """Bounds are those of the last plan that is in."""
+    study.run(measure, max_evaluations=most, progress=False)
+    while not study.done and "results" in dir(study.round) and study.round.results.pulls.any():
+        study.run(measure, max_evaluations=1, progress=False)
+
+
+def printed(study: shortlist.Study) -> np.ndarray:
+    """Half-widths by the formula that the report prints, made of the table and C alone."""
+    procedure, delta = study.procedure, study.problem.delta
+    C = procedure.engine.threshold(study.model.posterior, study.round)
+    table, sigma, x = study.table(), study.problem.sigma, np.asarray(study.problem.features)
+    pulls = table["pulls"].to_numpy(float)
+    if procedure.threshold.name == "pilot":
+        pulls = pulls - study.model.posterior.pilot
+    weights = pulls / study.problem.relative_noise
+    white = np.eye(6) if procedure.setting.classical else x
+    ridge = procedure.setting.regularization * np.eye(white.shape[1])
+    gram = white @ np.linalg.inv((white.T * weights) @ white + ridge) @ white.T
+    formula = procedure.interval.formula
+    if formula == MIXTURE:
+        many = 1.0 / np.diag(gram)
+        level = np.log(8 / delta) + 0.5 * (np.log1p(many / 3) + np.log1p(many.max() / 3))
+        return np.asarray(sigma * np.sqrt(2 * level * (1 + 3 / many) / many))
+    if formula.startswith("M/I"):  # by own results, with one of each arm in the first plan
+        return np.asarray(sigma * mixture_threshold(np.log(1 / delta), pulls) / np.sqrt(pulls))
+    if "left the race" in procedure.interval.meaning:
+        C = np.sqrt(2 * np.log(K1 * 6 * pulls**ALPHA / delta))
+    usual = C * sigma * np.sqrt(np.diag(gram))
+    if not formula.startswith("by the model"):
+        return np.asarray(usual)
+    told = [(trial.arm, trial.value) for trial in study.trials]
+    averages = pd.DataFrame(told).groupby(0)[1].mean().to_numpy()
+    stands_for = gram * pulls  # s of every arm, by rows
+    off = np.abs(stands_for @ averages - table["mean"].to_numpy())
+    bias = 0.02 * np.abs(stands_for - np.eye(6)).sum(axis=1)
+    return np.asarray(np.minimum(usual + bias + off, C * sigma / np.sqrt(pulls)))
+
+
+@pytest.mark.parametrize(
+    ("given", "formula"),
+    [
+        ({"algorithm": "LUCB"}, "μ̂ ± Cσ/√N"),
+        ({"algorithm": "LUCB", "threshold": "heuristic"}, "μ̂ ± Cσ/√N"),
+        ({"algorithm": "LUCB", "threshold": "two_arms"}, "μ̂ ± Cσ/√N"),
+        ({"algorithm": "LUCB", "threshold": "all_arms", "sigma": EACH}, "μ̂ ± Cσ/√N"),
+        ({"algorithm": "LUCB", "threshold": "two_arms_mixture"}, MIXTURE),
+        ({"algorithm": "LUCB", "threshold": "two_arms_mixture", "sigma": EACH}, MIXTURE),
+        ({**FEATURES, "threshold": "two_arms_mixture"}, MIXTURE),
+        ({**FEATURES, "threshold": "self_normalized"}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({**FEATURES, "threshold": "levels", "sigma": EACH}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({**FEATURES, "threshold": "pilot"}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({**FEATURES, "threshold": "determinant", "S": 2.0}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({**FEATURES, "threshold": "frequentist", "S": 2.0}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({"features": X, "budget": 150}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
+        ({"algorithm": "Racing"}, "μ̂ ± Cσ/√N"),
+        ({"algorithm": "Racing (paired)"}, INTERVAL.formula),
+        ({"algorithm": "Uniform"}, INTERVAL.formula),
+        (MISLID, "by the model or by own results"),
+    ],
+    ids=lambda each: (
+        " ".join(str(v) for v in each.values() if isinstance(v, str))
+        if isinstance(each, dict)
+        else ""
+    ),
+)
+def test_the_interval_is_the_one_that_is_printed(given: dict[str, Any], formula: str) -> None:
+    settings = {"m": 2, "sigma": 0.5, "seed": 1, "arms": list("abcdef"), "audit": False, **given}
+    means = X @ [0.3, 0.2, -0.2] if "features" in given else np.array([0, 0.1, 0.2, 0.3, 0.5, 2])
+    rng = np.random.default_rng(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        study = shortlist.Study(**settings)
+        to_the_end_of_a_plan(study, lambda t: float(means[t.arm] + rng.uniform(-0.3, 0.3)), 150)
+    table = study.table()
+    assert study.procedure.interval.formula == formula
+    shown = (table["upper"] - table["lower"]).to_numpy() / 2
+    np.testing.assert_allclose(shown, printed(study), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name", ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
+)
+def test_the_ends_of_coins_are_where_the_words_have_them(name: str) -> None:
+    study = shortlist.Study(arms=list("abc"), m=1, seed=1, algorithm=name, **COINS)
+    rng, means = np.random.default_rng(0), [0.9, 0.6, 0.1]
+    to_the_end_of_a_plan(study, lambda t: float(rng.random() < means[t.arm]), 90)
+    C = study.procedure.engine.threshold(study.model.posterior, study.round)
+    for pulls, mean, upper in study.table()[["pulls", "mean", "upper"]].itertuples(index=False):
+        level = C**2 / 2
+        if "by the results of this arm" in study.procedure.interval.meaning:
+            level = exploration(
+                KL_MIXTURE, np.array([np.log(3 / 0.05), 0.0]), 1, pulls, pulls * mean
+            )
+        elif "left the race" in study.procedure.interval.meaning:
+            level = np.log(K1 * 3 * pulls**ALPHA / 0.05)
+        if upper < 1.0:
+            assert pulls * relative_entropy(mean, upper) == pytest.approx(level, rel=1e-5)

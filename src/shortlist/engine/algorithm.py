@@ -26,12 +26,11 @@ from shortlist.references import Work, work
 from shortlist.relation import Relation
 from shortlist.rules.thresholds import (
     NO_LEVEL,
-    OF_AVERAGE,
-    OF_LEAST_SQUARES,
     ArmInterval,
     StrategyThreshold,
     Threshold,
     ThresholdInputs,
+    usual_interval,
 )
 
 OWN = "(your own)"  # in place of code of the user's, which is not stored
@@ -240,8 +239,17 @@ class Procedure:
     @property
     def interval(self) -> ArmInterval:
         """What an arm's own interval is."""
-        usual = OF_AVERAGE if self.setting.classical else OF_LEAST_SQUARES
-        return self.algorithm.interval or usual
+        setup = self.engine.setup
+        return (
+            self.algorithm.interval
+            or self.threshold.interval
+            or usual_interval(
+                classical=self.setting.classical,
+                regularization=setup.regularization,
+                pilot=setup.has_pilot,
+                one_sigma=bool((setup.noise == 1.0).all()),
+            )
+        )
 
     @property
     def coverage(self) -> str:

@@ -78,7 +78,8 @@ class Certified(NamedTuple):
     def by_bounds(cls, listed: Mask, bounds: Reals, epsilon: float, least: float) -> Certified:
         """What good bounds B_cb say, in the rows of b and the columns of c.
 
-        ``least`` is another slack at which the list is certified.
+        ``least`` is another slack at which the list is certified. It says nothing of arms outside:
+        one may be better than an arm of the list by more, as long as fewer than m are.
 
         Examples
         --------
@@ -86,14 +87,19 @@ class Certified(NamedTuple):
         >>> now = Certified.by_bounds(listed, np.array([[0.1, -0.2]]), 0.0, math.inf)
         >>> now.epsilon, now.outside.tolist()
         (0.1, [False, False, True])
+        >>> now = Certified.by_bounds(listed, np.array([[0.1, -0.2]]), 0.0, 0.0)
+        >>> [np.flatnonzero(each).tolist() for each in now[1:]]
+        [[1], [2], [], []]
         """
-        least = min(float(bounds.max()), least)
-        passed = np.full(bounds.shape, True) if least <= epsilon else bounds <= epsilon
-        return cls.by_pairs(listed, least, passed)
+        found = cls.by_pairs(listed, min(float(bounds.max()), least), bounds <= epsilon)
+        if found.epsilon > epsilon:
+            return found
+        nothing = np.zeros(len(listed), np.bool_)
+        return found._replace(inside=listed.copy(), open_inside=nothing, open_outside=nothing)
 
     @classmethod
     def by_statistic(cls, listed: Mask, epsilon: float, statistic: float) -> Certified:
-        """What the stop's statistic says by itself: all, or nothing of single arms."""
+        """What a statistic says that no B_cb exceeds: all, or nothing of single arms."""
         shape = int(listed.sum()), int((~listed).sum())
         bounds = np.broadcast_to(np.float64(statistic), shape)
         return cls.by_bounds(listed, bounds, epsilon, math.inf)

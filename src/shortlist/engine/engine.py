@@ -49,11 +49,13 @@ from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, raise_s
 from shortlist.posterior.pilot import information_since_pilot, pilot_threshold, set_aside
 from shortlist.posterior.posterior import Posterior, width_floor
 from shortlist.posterior.state import WHOLE, State
+from shortlist.rules.ambiguous import largest_gap
 from shortlist.rules.indices import fill_by_pair, paired
 from shortlist.rules.initialization import in_units
 from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.rule import Rule
 from shortlist.rules.selection import reduction
+from shortlist.rules.stopping import lucb
 from shortlist.rules.thresholds import two_arm_threshold
 
 ENDS = (settings.PULL, settings.STOP)  # returned by a loop that took all its steps
@@ -91,6 +93,11 @@ class Engine:
     @cached_property
     def _by_pair(self) -> bool:
         return has_threshold_by_pair(self.rules)
+
+    @cached_property
+    def _stops_by_largest(self) -> bool:
+        stop, b = self.rules["stopping"].number, self.rules["ambiguous"].number
+        return (stop, b) == (lucb.number, largest_gap.number)
 
     @cached_property
     def _skips_arms(self) -> bool:
@@ -168,7 +175,7 @@ class Engine:
     def estimates(self, posterior: Posterior, current: Round) -> Estimates:
         """Means and variances by least squares."""
         means, variances = posterior.means, posterior.variances
-        if not self._by_pair or not len(means):
+        if "by_pair" not in self.rules["threshold"].traits or not len(means):
             return Estimates(means, variances)
         # The interval of an arm from its pair with the arm of most pulls: no other pair's is wider.
         most, (level, prior, _) = float(variances.min()), self.constants.tolist()
@@ -215,10 +222,14 @@ class Engine:
     def certified(self, posterior: Posterior, current: Round, decision: Decision) -> Certified:
         """What the gap indices of all candidates and all other arms say."""
         inside, epsilon = current.inside, self.setup.epsilon
+        # No B_cb exceeds τ_LUCB's statistic of the largest one; others are about the list alone.
+        most = decision.statistic if self._stops_by_largest else np.inf
         if inside.sum() * len(inside) > MOST_PAIRS:
-            return Certified.by_statistic(inside, epsilon, decision.statistic)
-        column = self._columns(posterior.copy(), current)
-        bounds = np.array([column(j)[~inside] for j in np.flatnonzero(inside).tolist()])
+            bounds = np.broadcast_to(np.float64(most), (int(inside.sum()), int((~inside).sum())))
+        else:
+            column = self._columns(posterior.copy(), current)
+            columns = [column(j)[~inside] for j in np.flatnonzero(inside).tolist()]
+            bounds = np.minimum(columns, most)
         return Certified.by_bounds(inside, bounds, epsilon, decision.statistic)
 
     def widen(

@@ -51,7 +51,7 @@ leave, and the slacks add up.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -80,7 +80,13 @@ from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
 from shortlist.rules.rule import Reward
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_SIDE, ArmInterval, StrategyThreshold
+from shortlist.rules.thresholds import (
+    ALL_AT_ONCE,
+    EACH_SIDE,
+    ArmInterval,
+    StrategyThreshold,
+    usual_interval,
+)
 
 ALPHA, K1 = 1.1, 11.1  # proven for α > 1 and k₁ > 1 + 1/(α − 1)
 KL_RATE, KL_MIXTURE, NORMAL_RATE, NORMAL_PAIRED = range(4)
@@ -147,15 +153,20 @@ class Interval:
 
 COINS = WithinRange(0.0, 1.0)
 KL_FORMULA = "{q : N kl(μ̂, q) ≤ C²/2}"
-KL_INTERVAL = ArmInterval(
-    KL_FORMULA,
+KL_MEANING = (
     "all means q with N kl(mean, q) ≤ C²/2, with N its evaluations, kl the relative entropy of two "
-    "coins and C the threshold",
-    KL_FORMULA,
+    "coins and C the threshold"
 )
+IN_RACE = ", of an arm that has left the race as it was in its last round"
+KL_INTERVAL = ArmInterval(KL_FORMULA, KL_MEANING, KL_FORMULA)
+KL_OF_ARM = ArmInterval(KL_FORMULA, f"{KL_MEANING} by the results of this arm", KL_FORMULA)
+KL_RACE = ArmInterval(KL_FORMULA, KL_MEANING + IN_RACE, KL_FORMULA)
+USUAL = usual_interval(classical=True)
+NORMAL_RACE = USUAL._replace(meaning=USUAL.meaning + IN_RACE)
 KL = Interval(KL_RATE, K1, 0.0, KL_INTERVAL, COINS, timed=True)
-KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_INTERVAL, COINS)
-NORMAL = Interval(NORMAL_RATE, K1, 2.0, timed=True)
+KL_IN_RACE = replace(KL, of_arm=KL_RACE)
+KL_BY_MIXTURE = Interval(KL_MIXTURE, 1.0, 0.0, KL_OF_ARM, COINS)
+NORMAL = Interval(NORMAL_RATE, K1, 2.0, NORMAL_RACE, timed=True)
 PAIRED = Interval(NORMAL_PAIRED, 1.0, 1.0, INTERVAL, alone=False)
 
 _AUTHORS = "Kaufmann and Kalyanakrishnan 2013"
@@ -185,6 +196,8 @@ class ArmTable(Record):
     """What is known about every arm, and which are pulled next.
 
     ``worst`` is −L of an arm of J and U of another: what it may contribute to the statistic.
+    ``since`` is the round in which the arm last came into J or out of it, ``left`` that in which it
+    left the race.
     """
 
     pulls: Integers
@@ -194,6 +207,8 @@ class ArmTable(Record):
     inside: Mask
     before: Mask
     worst: Reals
+    since: Integers
+    left: Integers
     plan: Integers
     scratch: Integers
     pair: Integers
@@ -227,6 +242,8 @@ def decide_round(
     key = round_key(seed, time, CANDIDATES)
     mark_best(now.means, 1.0, rules[M], key, now.scratch, now.inside)
     for a in range(arms):
+        if now.inside[a] != now.before[a]:
+            now.since[a] = time
         if now.status[a] != OPEN:
             now.worst[a] = -np.inf
         elif rules[TIMED] == 1 or now.plan[a] > 0 or now.inside[a] != now.before[a]:
@@ -248,6 +265,8 @@ def decide_round(
                     now.status[a] = ACCEPTED
                 elif not now.inside[a] and now.worst[a] + now.worst[b] < 0.0:
                     now.status[a] = REJECTED
+                if now.status[a] != OPEN:
+                    now.left[a] = time
     for a in range(arms):
         now.plan[a] = 1 if races and now.status[a] == OPEN else 0
     now.plan[b] = now.plan[c] = 1
@@ -369,23 +388,36 @@ class OwnIntervalStrategy(Strategy):
         return gap, -below, above
 
     def certified(self, epsilon: float) -> Certified:
-        """What the ends of the arms' intervals say; those of accepted arms too.
-
-        Ends that only hold in differences hold for arms that are in the race together: they say
-        nothing of the others.
-        """
+        """What the ends of the arms' intervals say, and that arms were accepted or rejected."""
         now, inside = self._now, self.inside
         accepted = now.status[inside] == ACCEPTED
         # The slack with which arms were accepted is part of what is certified.
         least = max(self.statistic, self._epsilon if accepted.any() else -np.inf)
-        bounds = np.full((len(accepted), int((~inside).sum())), np.inf)
-        if self.alone:
-            lower, upper = self._ends()
-            bounds = upper[~inside] - lower[inside, None]
-        certified = Certified.by_bounds(inside, bounds, epsilon, least)
+        certified = Certified.by_bounds(inside, self._bounds(), epsilon, least)
         certified.inside[inside] |= accepted
         certified.open_inside[inside] &= ~accepted
         return certified
+
+    def _bounds(self) -> Reals:
+        """B_cb in the rows of b in J and the columns of c outside; infinite where nothing is proven.
+
+        Ends that only hold in differences hold for arms that are in the race together. Where one of
+        the two has left, B_cb was below 0 or at most ε then, if b was in J and c was not: as it is
+        if neither has come or gone since. Nothing is to be proven of a c that was rejected before any
+        arm had been accepted: it is not among the m best.
+        """
+        now, b, c = self._now, np.flatnonzero(self.inside)[:, None], np.flatnonzero(~self.inside)
+        race = now.status == OPEN
+        left = np.where(race, now.pair[TIME], now.left)
+        bounds = np.where(race[b] & race[c], now.worst[c] + now.worst[b], np.inf)
+        if self.alone:
+            lower, upper = self._ends()
+            bounds = upper[c] - lower[b]
+        as_now = np.maximum(now.since[b], now.since[c]) <= np.minimum(left[b], left[c])
+        then = np.where(~race[c] & (left[c] <= left[b]), 0.0, self._epsilon)
+        bounds = np.where(~(race[b] & race[c]) & as_now, np.minimum(bounds, then), bounds)
+        accepted = now.left[now.status == ACCEPTED].min(initial=now.pair[TIME])
+        return np.where(~race[c] & (left[c] <= accepted), np.minimum(bounds, 0.0), bounds)
 
     def widen(self, epsilon: float) -> None:
         """Accept arms with this ε from now on."""
@@ -415,7 +447,7 @@ _TABLE = (
         f"{_AUTHORS}; proven for results in [0, 1]; no features, no σ"),
     RaceSpec("KL-LUCB (mixture)", KL_BY_MIXTURE, False,
         f"{_AUTHORS}, bound by Robbins 1970; proven for results in [0, 1]; no σ"),
-    RaceSpec("KL-Racing", KL, True,
+    RaceSpec("KL-Racing", KL_IN_RACE, True,
         f"{_AUTHORS}; proven for results in [0, 1]; arms leave; no σ"),
     RaceSpec("KL-Racing (mixture)", KL_BY_MIXTURE, True,
         f"{_AUTHORS}, bound by Robbins 1970; proven in [0, 1]; arms leave; no σ"),

@@ -47,12 +47,34 @@ class ArmInterval(NamedTuple):
     short: str = "the mean ± C standard errors"
 
 
-OF_AVERAGE = ArmInterval("μ̂ ± Cσ/√N", "mean ± C σ/√N, with N its evaluations and C the threshold")
-OF_LEAST_SQUARES = ArmInterval(
-    "μ̂ ± Cσ√(xᵀV⁻¹x)",
-    "mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C the "
-    "threshold",
-)
+def usual_interval(
+    *, classical: bool, regularization: float = 0.0, pilot: bool = False, one_sigma: bool = True
+) -> ArmInterval:
+    """What an arm's interval is where it is the mean ± C standard errors.
+
+    ``regularization`` is λ_V, ``pilot`` says that the first evaluations are set aside, and
+    ``one_sigma`` that all arms have the same σ; σ is the largest.
+
+    Examples
+    --------
+    >>> usual_interval(classical=True).meaning
+    'mean ± C σ/√N, with N its evaluations and C the threshold'
+    >>> usual_interval(classical=False, pilot=True).meaning
+    'mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations since the pilot, and C the threshold'
+    >>> usual_interval(classical=True, regularization=0.5, one_sigma=False).meaning
+    'mean ± C σ/√N, with N λ_V = 0.5 plus its evaluations, each counted σ²/σ_a² times, and C the threshold'
+    """
+    made = "evaluations since the pilot" if pilot else "evaluations"
+    counted = "" if one_sigma else ", each counted σ²/σ_a² times,"
+    ridge = f"λ_V = {regularization:g} {{}}plus " if regularization else ""
+    if classical:
+        meaning = f"mean ± C σ/√N, with N {ridge.format('')}its {made}{counted} and C the threshold"
+        return ArmInterval("μ̂ ± Cσ/√N", meaning)
+    return ArmInterval(
+        "μ̂ ± Cσ√(xᵀV⁻¹x)",
+        f"mean ± C σ √(xᵀV⁻¹x), with x its features, V {ridge.format('times the unit matrix ')}the "
+        f"sum of x xᵀ over the {made}{counted or ','} and C the threshold",
+    )
 
 
 @dataclass(frozen=True)
@@ -134,6 +156,8 @@ class Threshold:
         From the setting, which assumptions do not hold.
     own_regularization : callable, optional
         σ → λ_V as the formula has it, where it differs from the posterior's (as published).
+    interval : ArmInterval, optional
+        What an arm's own interval is, where it is not the mean ± C standard errors.
     """
 
     rule: Rule
@@ -148,6 +172,7 @@ class Threshold:
     shift: Callable[[ThresholdInputs], float] = lambda setting: 0.0
     broken: Callable[[ThresholdInputs], list[str]] = field(default=lambda setting: [])
     own_regularization: Callable[[float], float] | None = None
+    interval: ArmInterval | None = None
 
     @property
     def name(self) -> str:
@@ -246,6 +271,15 @@ PILOT_AT_LEAST = 20
 TINY = float(np.finfo(float).tiny)
 TWO_ARM_PRIOR = (
     3.0  # pulls of an arm that the prior of its mixture is worth: MisLid's, with 20 arms
+)
+TWO_ARMS_FORMULA = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
+OF_TWO_ARMS = ArmInterval(
+    TWO_ARMS_FORMULA,
+    "mean ± σ √(2L(1 + ρ/N)/N), with N its evaluations (each counted σ²/σ_a² times where arms have a "
+    f"σ of their own; with features 1/(xᵀV⁻¹x)), ρ = {TWO_ARM_PRIOR:g}, L = ln(m(K − m)/δ) + ½ ln(1 + N/ρ) + ½ ln(1 + n/ρ), n "
+    "the evaluations of the arm that has most, and δ the risk (without the share for σ where that is "
+    "estimated)",
+    TWO_ARMS_FORMULA,
 )
 
 
@@ -455,6 +489,7 @@ THRESHOLDS: dict[str, Threshold] = {
             proven=True,
             source="after Robbins 1970; proof: docs/proofs.md of shortlist",
             coverage=EACH_ARM,
+            interval=OF_TWO_ARMS,
             needs_span=True,
             broken=_classical,
         ),
@@ -512,6 +547,7 @@ class StrategyThreshold:
     source: str
     coverage: str
     proven: bool = True
+    interval: ArmInterval | None = None
     needs_S: ClassVar[bool] = False
 
     def why_not_proven(self, setting: ThresholdInputs) -> list[str]:

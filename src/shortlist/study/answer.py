@@ -35,7 +35,8 @@ class Certain:
     inside : tuple of str
         Arms of the list that are among the m best, up to the study's ε.
     undecided : tuple of str
-        Arms that may or may not be: all others are not needed, up to ε.
+        Arms that may or may not be: all others are not needed, up to ε. After a stop there may still
+        be some: where the list has m arms that are good enough, an arm outside may be better.
     open_inside, open_outside : tuple of str
         If the list is wrong, its worst arm is one of the first, and the best arm that it lacks is one
         of the second. Both are empty where the list is certified.

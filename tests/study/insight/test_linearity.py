@@ -13,7 +13,7 @@ from scipy.stats import binom
 from audited import BELL, FEATURES, LINE, study_of
 from shortlist.errors import LinearityRejected
 from shortlist.problem import Problem
-from shortlist.study.insight import linearity
+from shortlist.study.insight import audit, linearity
 from shortlist.study.insight.audit import chosen_arms, judge, sample_of
 from shortlist.study.insight.linearity import (
     LEVEL,
@@ -135,7 +135,7 @@ def test_the_least_e_value_over_theta_is_the_least():
     scale = np.diag([2.0, 1.0, 3.0])
     known = (past.features.T * (past.counts / past.sigmas**2)) @ past.features
     theta = np.linalg.lstsq(past.features, past.means)[0]
-    test = linearity._Test(fresh, past, scale)
+    test = linearity._Test(fresh, past, np.sqrt(scale))
     scale = 10.0 * scale  # the second of the three
     z = test.root * (fresh.means - features @ theta)
     own = (known @ np.linalg.solve(known + scale, known), features * test.root[:, None])
@@ -175,7 +175,7 @@ def test_the_misfit_that_is_stated_is_found_nine_times_in_ten(ends):
         return lack_of_fit(
             Sample(arms, x[arms], np.ones(20), new, np.full(20, 0.2)),
             Sample(before, x[before], counts, past, np.full(len(before), 0.2)),
-            scale, 0.006,
+            np.sqrt(scale), 0.006,
         )  # fmt: skip
 
     single, spread = verdict(np.zeros(60), 0.0).detectable
@@ -216,6 +216,25 @@ def test_an_exact_line_is_never_spoken_against_however_much_the_arms_differ(rati
             np.array([0]), np.array([[1.0, 0.0]]), np.array([count]), np.ones(1), np.ones(1)
         )
         assert lack_of_fit(fresh, past, np.eye(2), 0.006).evidence < 2.0
+
+
+@pytest.mark.parametrize("more", [[[3.0, 1.0, 0.0]], [[0.0, 9.0, 2.0], [1.0, 0.0, 1.0]]])
+def test_added_arms_leave_the_weights_of_what_came_before_as_they_were(more, monkeypatch):
+    """Results may have chosen them; a direction that they are the first to have gets its own."""
+    seen = []
+    monkeypatch.setattr(audit, "lack_of_fit", lambda *given: seen.append(given[2]))
+    features = np.column_stack([np.ones(9), np.arange(9.0), np.zeros(9)])
+    begun = Problem.of(features, 2, sigma=0.5)
+    added = begun.with_arms([f"N{k}" for k in range(len(more))], np.array(more))
+    pulls = np.ones(added.arms, np.int64)
+    sample = sample_of(added, pulls, pulls)
+    for problem, given in [(begun, {}), (added, {"begun": begun})]:
+        judge(problem, sample, sample, **given)
+    before, after = (rows.T @ rows for rows in seen)
+    one, both = begun.orthonormal, added.orthonormal[:9]
+    # What λᵀx and λᵀy of the arms it began with have in common, λ ~ N(0, 1/W): all that P rests on.
+    given = one @ np.linalg.solve(before, one.T)
+    np.testing.assert_allclose(both @ np.linalg.solve(after, both.T), given, atol=1e-12)
 
 
 def test_arms_whose_evaluations_failed_have_no_part_in_the_verdict():

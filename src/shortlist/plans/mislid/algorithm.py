@@ -30,7 +30,7 @@ from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.relation import Linear, NearlyLinear
-from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_ARM, StrategyThreshold
+from shortlist.rules.thresholds import ALL_AT_ONCE, EACH_ARM, ArmInterval, StrategyThreshold
 
 FIRST, AT_MOST = 10, 200  # first pulls of an arm; and, while K allows it, of all together
 GROWTH = 0.03  # of all pulls from one decision to the next; 0.01 was no better
@@ -151,6 +151,27 @@ def _tracking(lacking: Reals, count: int) -> Integers:
     return plan
 
 
+BY_MODEL = "{}σ√(xᵀV⁻¹x) + c‖s − e‖₁ + |xᵀθ̂ − μ̃|"
+WITH = (
+    ", with μ̃ the nearest means to the averages ȳ that are linear up to c, N its evaluations, x its "
+    "features, V the sum of x xᵀ over all evaluations, s the weights with which least squares makes "
+    "xᵀθ̂ of the averages, e the weight 1 for its own, and "
+)
+PAIRS = f"μ̃ ± min({BY_MODEL.format('C₁')}, σ√(2L(1 + ρ/N)/N) + |ȳ − μ̃|)"
+GLR = f"μ̃ ± min({BY_MODEL.format('C')}, Cσ/√N)"
+IN_SIGNS = "by the model or by own results"
+IN_SHORT = "the narrower of those by the model and by the arm's own results"
+INTERVALS = {
+    "pairs": ArmInterval(
+        IN_SIGNS,
+        f"{PAIRS}{WITH}C₁ = √(2β_lin) and L as in docs/proofs.md, for the shares of δ that the linear "
+        "bound and that of two arms have; one without a share is not used",
+        IN_SHORT,
+    ),
+    "glr": ArmInterval(IN_SIGNS, f"{GLR}{WITH}C the threshold", IN_SHORT),
+}
+
+
 def _threshold(stop: str) -> StrategyThreshold:
     words = {
         "pairs": "The smaller of a linear bound that is off by c and of one by two arms alone.",
@@ -161,6 +182,7 @@ def _threshold(stop: str) -> StrategyThreshold:
         words[stop],
         "after Robbins 1970; proof: docs/proofs.md of shortlist",
         coverage={"pairs": EACH_ARM, "glr": ALL_AT_ONCE}[stop],
+        interval=INTERVALS[stop],
     )
 
 

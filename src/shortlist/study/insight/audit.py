@@ -39,6 +39,7 @@ CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where th
 PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
 NEVER = sys.maxsize
+DIRECTION = 1e-12  # of the size of features: less outside the span of others is rounding
 AVERAGE_ERROR = 1e-11  # of the largest mean: what averages and predictions may be off by
 
 
@@ -212,7 +213,8 @@ class Audit:
         # All arms of the plan, also those whose evaluations failed: the test was fixed with it.
         arms = np.unique(self.plan)
         fresh = _sample(problem, self.results, arms)
-        verdict = judge(problem, _sample(problem, before), fresh, self._audits)
+        begun = model.first_procedure.problem
+        verdict = judge(problem, _sample(problem, before), fresh, self._audits, begun)
         together = [*before, *self.results]
         if verdict.rejected:
             self._reject(problem, _sample(problem, together), len(together))
@@ -363,13 +365,46 @@ def sample_of(
     return Sample(arms, problem.orthonormal[arms], counts, means, np.hypot(sigmas, off))
 
 
-def judge(problem: Problem, past: Sample, fresh: Sample, audit: int = 1) -> Verdict:
+def judge(
+    problem: Problem,
+    past: Sample,
+    fresh: Sample,
+    audit: int = 1,
+    begun: Problem | None = None,
+) -> Verdict:
     """Test the results of the first audit of a study, or of a later one, at its share of the level.
 
     The shares 3/4, 3/16, 3/64 and so on add up to 1: a study that is reopened is audited again.
+    ``begun`` is the problem as it was before arms were added, if any were.
     """
+    begun = problem if begun is None else begun
     level = LEVEL * (1.0 - WHILE_RUNNING) * 3.0 / 4.0**audit
-    # What this many evaluations would tell, spread over all arms.
-    x = problem.orthonormal / np.sqrt(problem.relative_noise)[:, None]
-    scale = max(PRIOR, problem.rank) / problem.arms * (x.T @ x) / problem.sigma**2
-    return lack_of_fit(fresh, past, np.asarray(scale), level)
+    # What this many evaluations would tell, spread over the arms that the study began with.
+    share, arms = max(PRIOR, begun.rank) / begun.arms, spanning_from_start(problem, begun)
+    unit = np.sqrt(share / problem.relative_noise[arms]) / problem.sigma
+    return lack_of_fit(fresh, past, problem.orthonormal[arms] * unit[:, None], level)
+
+
+def spanning_from_start(problem: Problem, begun: Problem) -> Integers:
+    """The arms that the study began with, and each later one that no arms before it determine.
+
+    The test fixes its weights before the results. It may do so later in directions that no result
+    has shown, and in no other: results may have chosen the arms that were added.
+
+    Examples
+    --------
+    >>> begun = Problem.of([[1.0, 0.0], [2.0, 0.0]], 1, sigma=1.0)
+    >>> added = begun.with_arms(["same", "new", "again"], np.array([[3.0, 0], [3.0, 1], [3.0, 2]]))
+    >>> spanning_from_start(added, begun).tolist()
+    [0, 1, 3]
+    """
+    arms, x = [*range(begun.arms)], problem.orthonormal
+    if begun.rank < problem.rank:
+        span = np.linalg.svd(x[arms], full_matrices=False)[2][: begun.rank]
+        for arm in range(begun.arms, problem.arms):
+            rest = x[arm] - (x[arm] @ span.T) @ span
+            size = float(np.linalg.norm(rest))
+            if size > DIRECTION * float(np.linalg.norm(x[arm])):
+                span = np.vstack([span, rest / size])
+                arms.append(arm)
+    return np.array(arms)

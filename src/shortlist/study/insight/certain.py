@@ -50,7 +50,7 @@ def certain(study: View) -> Certain | None:
     said = []
     if least is not None:
         said.append(f"the list is right up to a difference of {rounded_up(least):g}")
-    if inside and maybe:
+    if inside and doubtful[0]:  # else all of the list are
         said.append(f"{_listed(inside)} {'is' if len(inside) == 1 else 'are'} among the best")
     words = []
     if said:

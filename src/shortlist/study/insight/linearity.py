@@ -156,7 +156,7 @@ def _fit(sample: Sample, weights: Reals) -> Reals:
     return theta
 
 
-def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verdict:
+def lack_of_fit(fresh: Sample, past: Sample, rows: Reals, level: float) -> Verdict:
     """Test fresh results against every θ, each weighed by what the results of the past say of it.
 
     Parameters
@@ -165,9 +165,10 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
         The audit's results, of arms chosen before any of them was known.
     past : Sample
         All results until then, however their arms were chosen.
-    scale : array, N × N
-        W: any positive definite matrix that was fixed in advance, best about the information of a
-        few evaluations spread over the features. Ten and a hundred times as much is tried too.
+    rows : array, N columns
+        W is rowsᵀrows: any positive definite matrix that was fixed in advance, best about the
+        information of a few evaluations spread over the features. Ten and a hundred times as much is
+        tried too.
     level : float
         The probability with which a linear truth may be rejected.
 
@@ -185,7 +186,7 @@ def lack_of_fit(fresh: Sample, past: Sample, scale: Reals, level: float) -> Verd
     False
     """
     theta = _fit(past, past.counts / past.sigmas**2)
-    test = _Test(fresh, past, scale)
+    test = _Test(fresh, past, rows)
     misses = fresh.means - fresh.features @ theta
     against = float(test.evidence((test.root * misses)[None])[0])
     needed = math.log(1.0 / level)
@@ -201,16 +202,16 @@ class _Test:
     plan without results have z = 0 and count as departures that nothing supports or contradicts.
     """
 
-    def __init__(self, fresh: Sample, past: Sample, scale: Reals) -> None:
+    def __init__(self, fresh: Sample, past: Sample, weights: Reals) -> None:
         self._fresh, self._past = fresh, past
         self.root = np.sqrt(fresh.counts) / fresh.sigmas
         rows = self._rows = fresh.features * self.root[:, None]
         # In coordinates in which W is the identity, V is diagonal, with these squares.
-        corner = np.linalg.cholesky(scale)
+        corner = np.linalg.qr(weights)[1].T
         weighted = past.features * (np.sqrt(past.counts) / past.sigmas)[:, None]
         triangle = np.linalg.qr(np.linalg.solve(corner, weighted.T).T)[1]
         _, sizes, turn = np.linalg.svd(triangle)
-        self._sizes = np.concatenate([sizes, np.zeros(len(scale) - len(sizes))])
+        self._sizes = np.concatenate([sizes, np.zeros(len(corner) - len(sizes))])
         self._axes = np.linalg.solve(corner, fresh.features.T).T @ turn.T
         self._into = turn @ np.linalg.inv(corner)
         along = self._axes * self.root[:, None]  # B in these coordinates
