@@ -55,6 +55,8 @@ from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 # Shares of δ, one for each time that a set is named; the rest is for the pairs without one.
 SHARES = (0.7, 0.04, 0.01)
 LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is named
+# Of ε: up to that it is to be right. A set that is hardly right up to ε takes long to verify.
+RIGHT_WITHIN = 0.25
 SAVING = 0.9  # a set is named again if the hardest pair then needs less than this share
 FIRST = 4  # blocks of the first plan
 GROWTH = 0.01  # of the blocks so far, in a plan: longer ones go on after pairs have passed
@@ -442,7 +444,7 @@ class CommonBlocks(CellStrategy):
         return (self._seen.gaps[here] + self._slack) / self._seen.errors(self._size)[here]
 
     def _vote(self, residuals: Reals, rng: np.random.Generator) -> float:
-        """The share of draws of the means, by a bootstrap of blocks, in which the set is right."""
+        """The share of draws of the means, by a bootstrap of blocks, in which the set is right enough."""
         seen, known = self._seen, self._seen.known.astype(np.float64)
         if seen.blocks > GROUPS:
             starts = np.linspace(0, seen.blocks, GROUPS, endpoint=False).astype(np.int64)
@@ -458,7 +460,8 @@ class CommonBlocks(CellStrategy):
         drawn = means + math.sqrt(max(1.0 - seen.blocks / self._size, 0.0)) * drawn
         drawn[:, self.out] = -np.inf
         mth = np.partition(drawn, -self._problem.m, axis=1)[:, -self._problem.m]
-        return float((drawn[:, self.inside].min(axis=1) >= mth - self._slack).mean())
+        enough = mth - RIGHT_WITHIN * self._slack
+        return float((drawn[:, self.inside].min(axis=1) >= enough).mean())
 
     # Plans
 
