@@ -30,15 +30,11 @@ from stored import RNG, NewStorage, X, assert_same, begin, edit, later, result
 MANY = RNG.normal(size=(90, 3))
 ALGORITHMS = [
     "m-LinGapE",
-    "m-LinGapE optimized",
     "m-LinGapE greedy (as published)",
     "LinGIFA",
-    "UGapE",
     "LUCB both arms",
     "LUCB both arms (as published)",
     "LinGame",
-    "Uniform",
-    "FWS",
     "lazy track-and-stop",
     "Phased",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),

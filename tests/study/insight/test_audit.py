@@ -15,6 +15,7 @@ import pytest
 import forks
 import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
+from report_pages import undrawn
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
@@ -113,7 +114,8 @@ def test_one_voice():
     assert "study.verify() goes on in this study" in words
     badge = guarantee_of(study)
     assert badge.level == "warn"
-    page = html(study)
+    with undrawn():
+        page = html(study)
     assert "badge good" not in page.split("</header>")[0]
     assert badge.badge in page
     fit = next(finding for finding in study.health() if finding.name == "fit")
@@ -144,8 +146,8 @@ def rejected_with_noise(times, seed, means=None):
 
 
 def test_a_sigma_that_is_too_small_is_blamed_and_not_linearity():
-    studies = [study for seed in range(24) if (study := rejected_with_noise(3.0, seed))]
-    assert len(studies) >= 20
+    studies = [study for seed in range(12) if (study := rejected_with_noise(3.0, seed))]
+    assert len(studies) >= 10
     badges = [guarantee_of(study).badge for study in studies]
     assert badges.count("Not certified: σ too small") >= 0.8 * len(studies)
     assert badges.count("Not certified: linearity rejected") == 0
@@ -227,7 +229,8 @@ def test_a_sigma_that_is_too_small_puts_the_answer_in_doubt_everywhere():
         "What is proven under these assumptions: with probability" in study.shortlist.guarantee.text
     )
     assert guarantee_of(study).level == "warn"
-    assert "In doubt: noise" in html(study)
+    with undrawn():
+        assert "In doubt: noise" in html(study)
     assert "contradict what the guarantee assumes: that the noise is no larger" in str(study.why(0))
 
 

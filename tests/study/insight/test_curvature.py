@@ -146,16 +146,16 @@ def test_results_without_noise_of_a_line_are_not_curved():
 def test_curved_truths_are_found_in_most_wrong_studies():
     doubted = []
     for name in ("hill minus late toxicity", "quadratic of one", "michaelis inhibited", "sine"):
-        rows = [curved.one_study(curved.truths()[name], seed) for seed in range(10)]
+        rows = [curved.one_study(curved.truths()[name], seed) for seed in range(6)]
         doubted += [row["in doubt"] for row in rows if row["wrong"]]
-    assert len(doubted) >= 15
+    assert len(doubted) >= 9
     assert np.mean(doubted) > 0.6
 
 
 @pytest.mark.slow
 def test_linear_truths_are_hardly_ever_called_curved():
     quick = [truth for truth in curved.linear_truths().values() if truth.features.shape[1] <= 4]
-    levels = [found(studied(truth, seed)).level for truth in quick for seed in range(2)]
-    assert len(levels) >= 24
-    # At a rate of 1 %, more are seen once in 500 times; ``benchmarks/curved.py --linear`` has more studies.
-    assert levels.count("warning") <= 2
+    levels = [found(studied(truth)).level for truth in quick]
+    assert len(levels) >= 12
+    # At a rate of 1 %, more are seen once in 150 times; ``benchmarks/curved.py --linear`` has more studies.
+    assert levels.count("warning") <= 1
