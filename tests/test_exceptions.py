@@ -310,7 +310,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
     kind: str, shift: int
 ) -> None:
-    shaken, calm = begin(kind), begin(kind)
+    shaken, calm = begin(kind, epsilon=0.0), begin(kind, epsilon=0.0)
     while shaken.stage != "rounds":
         for study in (shaken, calm):
             trial = study.ask()
