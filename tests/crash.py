@@ -17,12 +17,12 @@ import shortlist
 from shortlist.study.running import run
 
 LEASE = 0.3  # seconds after which the trials of a killed process are given out again
-SEED, M, SIGMA, EPSILON = 11, 3, 0.6, 0.12
-# Far below σ, so that the study takes much the same number of results in whatever order they come:
-# from 1,374 to 1,726 in 40 runs.
+SEED, M, SIGMA, EPSILON = 11, 3, 0.3, 0.12
+# Below σ, so that the study takes much the same number of results in whatever order they come: from
+# 351 to 659 in 30 runs.
 NOISE = 0.1
-# Between two kills, and each process may add the result that is under way. So 100 kills of eight
-# processes are over after at most 1,200 results: before the study is.
+# Between two kills, and each process may add the result that is under way. So 25 kills of eight
+# processes are over after at most 300 results: before the study is.
 MOST_RESULTS = 4
 LINE = 32  # bytes of what is written down of a result, so that the size of the file counts them
 X = np.random.default_rng(2).normal(size=(8, 3))

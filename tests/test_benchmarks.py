@@ -21,9 +21,10 @@ from shortlist.numerics.jit import compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
-# CPU seconds of a command: half of one where nothing is said, and never cut short where it serves.
+# CPU seconds of a command and of each process that it forks: a third of one where nothing is said,
+# and never cut short where it serves.
 SECONDS: dict[str, float] = {"endurance.py": 60, "million.py": 60, "scale.py": 2, "serve.py": 60}
-LOADING = 1  # what a process that it starts has in addition
+LOADING = 1  # what a program that it starts has in addition
 # What makes a command small: the last one given counts. Options go to all programs that have them.
 OPTIONS = ("--runs=2", "--count=1", "--problems=1", "--most=1000")
 OPTIONS += ("--pages=1", "--clients=1", "--seconds=1")
@@ -41,12 +42,13 @@ folder, own, started = sys.argv[1], float(sys.argv[2]), int(sys.argv[3])
 resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 resource.setrlimit(resource.RLIMIT_CPU, (started, started + 60))
 signal.setitimer(signal.ITIMER_PROF, own)
+os.register_at_fork(after_in_child=lambda: signal.setitimer(signal.ITIMER_PROF, own))
 del sys.argv[:4]
 sys.path.insert(0, folder)
 runpy.run_path(os.path.join(folder, sys.argv[0]), run_name="__main__")
 """
 # How a program ends one of whose processes has spent its time.
-SPENT = re.compile(r"died with <Signals\.SIGXCPU|BrokenProcessPool")
+SPENT = re.compile(r"died with <Signals\.(SIGXCPU|SIGPROF)|BrokenProcessPool")
 
 
 def commands_of(text: str) -> list[tuple[str, ...]]:
@@ -136,7 +138,7 @@ def test_a_command_of_the_documentation_starts(command: tuple[str, ...], tmp_pat
     taken = (BENCHMARKS / program).read_text()
     words += [each for each in OPTIONS if f'"{each.partition("=")[0]}"' in taken]
     words += ARGUMENTS.get(program, [])
-    seconds = SECONDS.get(program, 0.5)
+    seconds = SECONDS.get(program, 0.35)
     limits = str(seconds), str(math.ceil(seconds + LOADING))
     start = [*forks.python(), "-c", STARTED, str(BENCHMARKS), *limits, program, *words]
     # A file, not a pipe: processes that it started may outlive it, and would hold a pipe open.

@@ -315,8 +315,11 @@ class CountsBytes(ProcessPoolExecutor):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize("start", ["fork", "spawn"])
-@pytest.mark.parametrize("room", [True, False], ids=["with room", "without room"])
+@pytest.mark.parametrize(
+    ("start", "room"),
+    [("fork", True), ("fork", False), ("spawn", True)],
+    ids=["fork", "fork, without room", "spawn"],
+)
 def test_processes_are_sent_large_arrays_once(
     start: str, room: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -24,8 +24,8 @@ from shortlist.rules.indices import individual, paired
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-PROVE = settings(derandomize=True, deadline=None, max_examples=80)
-SLOW = settings(derandomize=True, deadline=None, max_examples=40)
+PROVE = settings(derandomize=True, deadline=None, max_examples=50)
+SLOW = settings(derandomize=True, deadline=None, max_examples=20)
 
 
 # Instances

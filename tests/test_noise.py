@@ -16,6 +16,7 @@ from scipy.optimize import linprog
 from scipy.stats import chi2
 
 import shortlist
+from by_plans import run_by_plans
 from command_line import fails, run
 from error_rates import shown_above, shown_below
 from samples import improbability
@@ -146,7 +147,7 @@ def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
 def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.37)
     S = 2.0
-    options: dict[str, Any] = {"runs": 20, "threshold": threshold, "S": S, "progress": False}
+    options: dict[str, Any] = {"runs": 6, "threshold": threshold, "S": S, "progress": False}
     one = shortlist.compare(name, instance, **options).frame
     each = shortlist.compare(name, instance, sigma=[0.37] * 4, **options).frame
     pd.testing.assert_frame_equal(one, each)
@@ -545,7 +546,7 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
 
 @pytest.mark.parametrize("sigma", ["estimate", PER_ARM])
 def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> None:
-    study = shortlist.Study(arms=range(4), m=1, sigma=sigma, seed=0)
+    study = shortlist.Study(arms=range(4), m=1, sigma=sigma, epsilon=0.15, seed=0)
     wanted = study.model.procedure.engine.setup.wanted.sum()
     for _ in range(wanted - 1):
         trial = study.ask()
@@ -557,7 +558,7 @@ def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> N
     assert "study.continued(sigma='bounded', reward_range=(0, 1))" in str(refused.value)
     other = study.continued(sigma="bounded", reward_range=(0, 1))
     assert other.evaluations == study.evaluations
-    other.run(lambda trial: float(trial.seed % 5 > trial.arm), progress=False)
+    run_by_plans(other, lambda trial: float(trial.seed % 5 > trial.arm))
     assert other.shortlist.names == [0]
 
 
@@ -633,7 +634,7 @@ def unequal_errors(degrees: int, runs: int, seed: int) -> int:
             np.eye(3), means=[0.1, 0.0, -0.1], m=1, sigma=sigma
         )
         frame = shortlist.compare(
-            "Guess-and-verify", instance, share, seed=seed, sigma=few, progress=False
+            "Guess-and-verify", instance, share, seed=seed, sigma=few, workers=1, progress=False
         ).frame
         assert frame["stopped"].all()
         wrong += int((~frame["correct"]).sum())
@@ -715,8 +716,8 @@ def test_a_stored_study_goes_on_as_if_it_had_not_stopped(
         np.testing.assert_array_equal(study.problem.sigma, memory.problem.sigma)
         assert study._log.model.digest() == memory._log.model.digest()
         assert study.shortlist.guarantee.text == memory.shortlist.guarantee.text
-    go_on(loaded, 100)
-    go_on(memory, 100)
+    go_on(loaded, 40)
+    go_on(memory, 40)
     kept.refresh()
     for study in (loaded, kept):
         assert study.fingerprint == memory.fingerprint

@@ -44,7 +44,7 @@ def test_every_kind_of_rule_was_checked() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [each for each in WITHOUT_BLOCKS if "published" not in each])
 def test_an_algorithm_of_the_package_passes(name: str) -> None:
-    check_algorithm(name, runs=40)
+    check_algorithm(name, runs=20)
 
 
 def test_a_storage_passes(new_storage: Callable[[], str]) -> None:

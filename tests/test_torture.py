@@ -34,11 +34,11 @@ def test_cut_lines(server: Server) -> None:
 
 
 def test_server_crashes(server: Server) -> None:
-    assert torture.server_crashes(server, 2)["acknowledged"] > 10
+    assert torture.server_crashes(server, 2, between=15)["acknowledged"] > 2
 
 
 def test_restarts(server: Server) -> None:
-    assert torture.restarts(server, 2)["acknowledged"] > 5
+    assert torture.restarts(server, 2, between=15)["acknowledged"] > 2
 
 
 def test_wrong_clocks(server: Server) -> None:
@@ -47,9 +47,8 @@ def test_wrong_clocks(server: Server) -> None:
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_forks(tmp_path: Path) -> None:
-    assert torture.forks(str(tmp_path / "study.db"), 5)["acknowledged"] > 5
+    assert torture.forks(str(tmp_path / "study.db"), 5)["acknowledged"] >= 10
 
 
 def test_strangers(tmp_path: Path) -> None:
-    figures = torture.strangers(str(tmp_path / "study.db"), 300, 256, seconds=30.0, enough=8)
-    assert figures["acknowledged"] >= 8
+    assert torture.strangers(str(tmp_path / "study.db"), 300, 256, 8)["acknowledged"] >= 8

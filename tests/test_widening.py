@@ -94,8 +94,8 @@ def test_it_can_only_grow_and_twice_is_once() -> None:
 
 
 def test_before_the_first_result_it_is_as_if_begun_with_it() -> None:
-    study, other = begin(), begin(epsilon=0.05)
-    study.widen(0.05)
+    study, other = begin(), begin(epsilon=0.15)
+    study.widen(0.15)
     for each in (study, other):
         go_on(each, 5000)
     assert [trial.arm for trial in study.taken] == [trial.arm for trial in other.taken]

@@ -96,23 +96,23 @@ def gaussian(
 
 def all_tied(K: int, m: int) -> Case:
     """Arms that differ in nothing: every choice of every round is a tie among equal counts."""
-    return Case(np.eye(K), np.zeros((200, K)), m, 0.5, 0.05, 0.0, 100)
+    return Case(np.eye(K), np.zeros((200, K)), m, 0.5, 0.05, 0.0, 60)
 
 
 CASES: dict[str, Case] = {
-    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=150),
-    "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=100),
-    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=100, delta=0.1),
-    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=60),
-    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=60),
-    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=50),
-    "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, after=100),
+    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=100),
+    "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=60),
+    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=60, delta=0.1),
+    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=55),
+    "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=40),
+    "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=35),
+    "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, after=60),
     # At N far above K a smaller σ, hence λ_V = (σ/20)², costs the oracle's 40 × 40 inverse the
     # nine digits it needs; the package works in the row space and does not mind.
-    "K6 N40 m2": gaussian(6, 40, 2, sigma=0.8, epsilon=1.5, after=100, delta=0.01),
-    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.5, after=100),
+    "K6 N40 m2": gaussian(6, 40, 2, sigma=0.8, epsilon=1.5, after=60, delta=0.01),
+    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.7, after=60),
     "K9 tied m4": all_tied(9, 4),
-    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=40),
+    "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=30),
 }
 
 
@@ -373,11 +373,11 @@ def test_where_all_is_tied_nothing_is_left_to_rounding() -> None:
     traces = [named_trace(*one) for one in NAMED if one[0] == "K9 tied m4"]
     assert all(trace.strict == trace.rounds for trace in traces)
     # A round that pulls both arms is one round.
-    assert {trace.rounds for trace in traces} == {50, 100}
+    assert {trace.rounds for trace in traces} == {30, 60}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["m-LinGapE", "LinGIFA", "LinGIFA greedy (as published)", "UGapE"])
+@pytest.mark.parametrize("name", ["m-LinGapE", "LinGIFA greedy (as published)"])
 def test_decisions_stay_right_across_a_refresh(name: str) -> None:
     """The posterior is made anew after 1024 evaluations."""
     short = gaussian(4, 3, 2, sigma=0.5, epsilon=0.0, after=0)
@@ -479,23 +479,16 @@ rewards = np.random.default_rng(5).standard_normal((99, 5))
 features = np.random.default_rng(6).standard_normal((5, 3))
 answer = {}
 for name in names:
-    results = shortlist.compare(name, instance, runs=2, seed=4, max_samples=90, progress=False)
+    results = shortlist.compare(name, instance, runs=2, seed=4, max_samples=40, progress=False)
     study = shortlist.Study(features, 2, sigma=1.0, S=1.0, seed=9, algorithm=name)
-    while not study.done and study.evaluations < 90:
+    while not study.done and study.evaluations < 40:
         trial = study.ask()
         study.tell(trial, rewards[trial.number, trial.arm])
     answer[name] = [results.frame.pulls.tolist(), [trial.arm for trial in study.trials]]
 print(json.dumps(answer))
 """
-FEW = [
-    "LUCB both arms",
-    "UGapE",
-    "m-LinGapE",
-    "m-LinGapE optimized",
-    "LinGIFA",
-    "LinGIFA (tau LUCB) greedy (as published)",
-    *TRACKING,
-]
+# All of them, each in one process: test_interpreted_rules_pull_as_the_compiled_ones.
+FEW = ["LUCB both arms", "m-LinGapE optimized", "LinGIFA", "lazy track-and-stop"]
 
 
 @pytest.mark.slow
@@ -514,7 +507,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
         return json.loads(done.stdout)
 
     compiled = answers()
-    assert all(len(study) == 90 for _, study in compiled.values())
+    assert all(len(study) == 40 for _, study in compiled.values())
     assert compiled == answers(NUMBA_DISABLE_JIT="1")
 
 
@@ -522,7 +515,7 @@ def test_without_numba_the_pulls_are_the_same() -> None:
 def test_the_number_of_threads_changes_nothing() -> None:
     instance = linear_instance(8, 3, 2)
     names = ["LUCB both arms", "UGapE", "m-LinGapE", "m-LinGapE optimized", "LinGIFA", *TRACKING]
-    options: dict[str, Any] = {"runs": 50, "seed": 6, "max_samples": 5000, "progress": False}
+    options: dict[str, Any] = {"runs": 20, "seed": 6, "max_samples": 2000, "progress": False}
     frames = [
         shortlist.compare(names, instance, workers=workers, **options).frame for workers in (1, 2)
     ]
@@ -654,7 +647,7 @@ def test_rows_made_on_demand_give_the_same_pulls(
         assert resident == len(made.gaps) + (len(made.memory.top_arms) if made.memory else 0)
         told[resident] = decided(engine, posterior, rewards, 150)
         frames[resident] = shortlist.compare(
-            name, instance, runs=3, seed=1, max_samples=1300, progress=False
+            name, instance, runs=2, seed=1, max_samples=1100, progress=False
         ).frame
     assert told[K] == told[m + 16] == told[m + 1]
     assert len(set(told[K])) > m + 1  # so rows have had to make room

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from by_plans import run_by_plans
 from paths import DOCS
 from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
@@ -138,7 +139,7 @@ class TestContract:
     def test_batches_of_any_size_end_in_the_same_answer(self, name: str) -> None:
         answers = []
         for batch in (1, 64):
-            study = begin(name)
+            study = begin(name, epsilon=0.1)
             study.run(results_for(name), batch=batch, progress=False)
             answers.append(study)
         # In the order asked for, a larger batch only adds what was under way at the stop.
@@ -231,7 +232,7 @@ class TestContract:
         assert [t.arm for t in loaded.ask(20)] == [t.arm for t in memory.ask(20)]
         for trial in loaded.pending:
             loaded.tell(trial, results_for(name)(trial))
-        loaded.run(results_for(name), progress=False)
+        run_by_plans(loaded, results_for(name))
         again = shortlist.Study.load(path)
         assert again.done
         assert again.shortlist.names == loaded.shortlist.names
@@ -240,7 +241,7 @@ class TestContract:
     @pytest.mark.slow
     def test_a_reopened_study_stops_after_a_result(self, name: str) -> None:
         study = begin(name)
-        study.run(results_for(name), progress=False)
+        run_by_plans(study, results_for(name))
         names, evaluations = study.shortlist.names, study.evaluations
         study.reopen()
         assert not study.done
@@ -256,7 +257,7 @@ class TestContract:
     ) -> None:
         study = begin(name, storage=tmp_path / "study.db")
         measure = results_for(name)
-        study.run(measure, progress=False)
+        run_by_plans(study, measure)
         names, evaluations = study.shortlist.names, study.evaluations
         low, high = (0.0, 1.0) if is_bounded(name) else (-9.0, 9.0)
         for arm in range(len(X)):
@@ -275,9 +276,9 @@ class TestContract:
     @pytest.mark.slow
     def test_pictures_history_and_words(self, name: str) -> None:
         study = begin(name)
-        study.run(results_for(name), progress=False, max_evaluations=30)
+        run_by_plans(study, results_for(name), 30)
         assert study.remaining().low >= 1
-        study.run(results_for(name), progress=False)
+        run_by_plans(study, results_for(name))
         past = study.history()
         assert len(past.frame) == study.evaluations
         assert past.frame["statistic"][study.answered_at - 1] == study.statistic <= 0.0

@@ -200,9 +200,9 @@ def test_it_errs_less_often_than_equal_shares() -> None:
     means = np.array([0.5, *[0.0] * 24])
     instance = shortlist.instances.from_arrays(np.eye(25), means=means, m=1, sigma=0.5)
     frame = shortlist.compare(
-        shortlist.PairsInDoubt(budget=150), instance, runs=50, progress=False
+        shortlist.PairsInDoubt(budget=150), instance, runs=30, progress=False
     ).frame
-    averages = means + 0.5 / np.sqrt(6) * RNG.standard_normal((50, 25))
+    averages = means + 0.5 / np.sqrt(6) * RNG.standard_normal((30, 25))
     ours, equal = int((~frame["correct"]).sum()), int((averages.argmax(axis=1) != 0).sum())
     assert binomtest(ours, ours + equal, alternative="less").pvalue < 0.01
 

@@ -138,7 +138,7 @@ def test_widths_cut_in_half_err_too_often(monkeypatch: pytest.MonkeyPatch) -> No
 )
 def test_few_samples_on_the_classic_instances(K: int, m: int, omega: float, most: float) -> None:
     instance = shortlist.instances.classic(K=K, m=m, omega=omega)
-    frame = shortlist.compare("Phased", instance, runs=100, progress=False).frame
+    frame = shortlist.compare("Phased", instance, runs=30, progress=False).frame
     assert frame["stopped"].all()
     assert frame["samples"].mean() <= most
     assert frame["samples"].mean() >= lower_bound(instance, 0.05).samples
@@ -147,7 +147,7 @@ def test_few_samples_on_the_classic_instances(K: int, m: int, omega: float, most
 @pytest.mark.slow
 def test_in_many_dimensions_a_fifth_of_the_samples_will_do() -> None:
     instance = random_instance(0, 60, 50, 5)
-    phased = shortlist.compare("Phased", instance, runs=8, progress=False).frame
+    phased = shortlist.compare("Phased", instance, runs=4, progress=False).frame
     assert phased["correct"].all()
     most = 5 * int(phased["samples"].mean())
     other = shortlist.compare(

@@ -18,6 +18,7 @@ from scipy.stats import binom
 
 import shortlist
 from bisection import highest_by_bisection
+from by_plans import run_by_plans
 from shortlist import errors
 from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import find_algorithm
@@ -163,10 +164,10 @@ def test_the_mixture_is_narrower_than_the_rate() -> None:
 
 
 def escapes(share: float, draw: Callable[[np.random.Generator], np.ndarray], mean: float) -> int:
-    """In how many of 400 sequences s kl(μ̂, μ) ever exceeds that share of the mixture's β."""
+    """In how many of 150 sequences s kl(μ̂, μ) ever exceeds that share of the mixture's β."""
     rng, out = np.random.default_rng(11), 0
     constants = np.array([math.log(1 / 0.2), 0.0])
-    for _ in range(400):
+    for _ in range(150):
         sums = np.cumsum(draw(rng))
         out += any(
             s * relative_entropy(min(sums[s - 1] / s, 1.0), mean)
@@ -184,8 +185,8 @@ def test_the_mixture_holds_at_all_times_and_a_quarter_of_it_does_not(mean: float
         lambda rng: rng.beta(mean, 1.0 - mean, 300),  # any results in [0, 1], not only coins
     ]
     for draw in draws:
-        assert binom.sf(escapes(1.0, draw, mean) - 1, 400, 0.2) > 0.01
-    assert binom.sf(escapes(0.25, draws[0], mean) - 1, 400, 0.2) < 1e-6
+        assert binom.sf(escapes(1.0, draw, mean) - 1, 150, 0.2) > 0.01
+    assert binom.sf(escapes(0.25, draws[0], mean) - 1, 150, 0.2) < 1e-6
 
 
 # Rounds
@@ -525,7 +526,7 @@ def test_a_plate_names_the_line_of_a_result_out_of_range() -> None:
 def test_racing_takes_the_sigma_of_the_noisiest_arm() -> None:
     one, each = begin("Racing", sigma=0.5), begin("Racing", sigma=[0.1, 0.5, 0.2])
     for study in (one, each):
-        study.run(flip, progress=False)
+        run_by_plans(study, flip)
     assert [t.arm for t in one.trials] == [t.arm for t in each.trials]
 
 
@@ -533,7 +534,7 @@ def test_racing_takes_the_sigma_of_the_noisiest_arm() -> None:
 def test_racing_uses_sigma_and_says_so() -> None:
     narrow, wide = begin("Racing", sigma=0.5), begin("Racing", sigma=1.0)
     for study in (narrow, wide):
-        study.run(flip, progress=False)
+        run_by_plans(study, flip)
         assert "the noise is σ-sub-Gaussian." in study.shortlist.guarantee.text
         assert f"σ = {study.problem.sigma:g}" in study.shortlist.guarantee.text
     assert narrow.evaluations < wide.evaluations
@@ -564,9 +565,9 @@ def test_the_rest_is_foreseen(name: str) -> None:
     foreseen = 0
     for seed in range(5):
         study = begin(name, seed=seed)
-        study.run(flip, progress=False, max_evaluations=30)
+        run_by_plans(study, flip, 30)
         projection = study.remaining()
-        study.run(flip, progress=False)
+        run_by_plans(study, flip)
         assert projection.high is not None
         foreseen += projection.low <= study.evaluations - 30 <= projection.high
     assert foreseen >= 3

@@ -147,7 +147,7 @@ def test_the_guarantee_on_random_instances() -> None:
         ).frame
         return int((frame["stopped"] & ~frame["correct"]).sum())
 
-    for number in range(20):
+    for number in range(10):
         instance = shortlist.instances.random(K=8, N=4, m=2, seed=number, sigma=0.2)
         for algorithm in algorithms:
             shown_below(0.3, partial(errors_in, algorithm, instance), confidence=0.999)

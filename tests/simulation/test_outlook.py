@@ -6,12 +6,20 @@ import numpy as np
 import pytest
 
 import shortlist
+from by_plans import run_by_plans
 from shortlist.errors import InvalidInput, InvalidSetting, UnknownName
 from shortlist.simulation import outlook
 from shortlist.simulation.outlook import Outlook, look_ahead
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 NAMES = ("a", "b", "c", "d")
+
+
+@pytest.fixture
+def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same on every machine: a busy one would make fewer."""
+    monkeypatch.setattr(outlook, "PATIENCE", 1000.0)
+    monkeypatch.setattr(outlook, "RUNS", 5)
 
 
 def begun(**settings: object) -> shortlist.Study:
@@ -55,19 +63,20 @@ def test_sigma_that_is_to_be_estimated_leaves_no_bound() -> None:
 def test_a_forecast_is_what_a_study_takes() -> None:
     features = np.random.default_rng(0).normal(size=(12, 3))
     means = features @ [1.0, 0.5, 0.0]
-    settings = {"m": 2, "sigma": 0.5, "epsilon": 0.1}
+    settings = {"m": 2, "sigma": 0.3, "epsilon": 0.1}
     expected = shortlist.forecast(features, means=means, **settings)
     took = []
     for seed in range(5):
         study = shortlist.Study(features, seed=seed, audit=False, **settings)
         noise = np.random.default_rng(seed)
-        draw = lambda trial, noise=noise: means[trial.arm] + 0.5 * noise.standard_normal()  # noqa: E731
-        took.append(study.run(draw, progress=False).evaluations)
+        draw = lambda trial, noise=noise: means[trial.arm] + 0.3 * noise.standard_normal()  # noqa: E731
+        took.append(run_by_plans(study, draw).evaluations)
     assert expected.low / 3 <= np.median(took) <= 3 * expected.high
     by_name = dict(enumerate(means.tolist()))
     assert shortlist.forecast(features, means=by_name, **settings).runs > 0
 
 
+@pytest.mark.usefixtures("few_runs")
 def test_a_larger_spread_takes_fewer_evaluations() -> None:
     near, far = (
         shortlist.forecast(arms=range(6), m=2, sigma=0.5, epsilon=0.05, spread=spread)
@@ -91,6 +100,7 @@ def test_a_forecast_needs_to_know_how_far_apart_the_means_are() -> None:
 POOL = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": 60}
 
 
+@pytest.mark.usefixtures("few_runs")
 @pytest.mark.parametrize("epsilon", [0.0, 0.1])
 def test_a_forecast_on_a_pool_is_compared_with_the_whole_pool(epsilon: float) -> None:
     expected = shortlist.forecast(arms=range(6), m=2, epsilon=epsilon, spread=0.2, **POOL)
@@ -100,11 +110,8 @@ def test_a_forecast_on_a_pool_is_compared_with_the_whole_pool(epsilon: float) ->
     assert "an end of the range" in str(expected)
 
 
-def test_a_forecast_of_results_in_a_range_does_not_depend_on_the_unit(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(outlook, "PATIENCE", 1000.0)  # a busy machine would make fewer runs
-    monkeypatch.setattr(outlook, "RUNS", 5)
+@pytest.mark.usefixtures("few_runs")
+def test_a_forecast_of_results_in_a_range_does_not_depend_on_the_unit() -> None:
     means, given = np.array([0.9, 0.8, 0.2, 0.1]), {"arms": range(4), "m": 2, "sigma": "bounded"}
     one = shortlist.forecast(means=means, reward_range=(0, 1), epsilon=0.1, **given)
     small = {"reward_range": (0, 100), "epsilon": 10.0, "direction": "minimize"}
@@ -114,6 +121,7 @@ def test_a_forecast_of_results_in_a_range_does_not_depend_on_the_unit(
         shortlist.forecast(spread=2.0, reward_range=(0, 1), **given)
 
 
+@pytest.mark.usefixtures("few_runs")
 def test_a_lower_bound_for_normal_noise_is_not_claimed_of_results_in_a_range() -> None:
     study = shortlist.Study(arms=NAMES, m=1, epsilon=0.1, **POOL)
     ahead = look_ahead(study, {"a": 0.9, "b": 0.85, "c": 0.2, "d": 0.1}, {})

@@ -132,7 +132,7 @@ def count_of_table_4(K: int, N: int, instances: int) -> int:
     ("K", "N", "published"), [(10, 5, 0.2995), (20, 10, 0.0095), (30, 15, 0.0005)]
 )
 def test_counts_of_table_4(K: int, N: int, published: float) -> None:
-    instances = {10: 200, 20: 20, 30: 5}[K]
+    instances = {10: 100, 20: 10, 30: 2}[K]
     low, high = binom.interval(0.999, instances, published)
     assert low <= count_of_table_4(K, N, instances) <= max(high, 1)
 

@@ -49,7 +49,9 @@ def test_with_any_misspecification_features_do_not_matter(stop: Any) -> None:
             features, means=LIAR.means, m=3, sigma=LIAR.sigma
         )
         algorithm = MisLid(misspecification=50.0, stop=stop)
-        frames.append(shortlist.compare(algorithm, instance, runs=8, progress=False).frame)
+        frames.append(
+            shortlist.compare(algorithm, instance, runs=8, epsilon=0.15, progress=False).frame
+        )
     here, other, none = frames
     assert here["pulls"].tolist() == other["pulls"].tolist()
     ratio = none["samples"].mean() / here["samples"].mean()
@@ -63,7 +65,7 @@ def test_without_misspecification_pulls_are_shared_as_by_lingame() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     shares = {}
     for name, algorithm in (("ours", MisLid(misspecification=0.0)), ("theirs", "LinGame")):
-        frame = shortlist.compare(algorithm, instance, runs=10, progress=False).frame
+        frame = shortlist.compare(algorithm, instance, runs=6, progress=False).frame
         pulls = np.array(frame["pulls"].tolist()).sum(axis=0)
         shares[name] = pulls / pulls.sum()
     np.testing.assert_allclose(shares["ours"], shares["theirs"], atol=0.07)
@@ -85,7 +87,6 @@ def test_where_a_linear_algorithm_errs_mislid_does_not() -> None:
         shown_above(0.05, lambda runs, seed: errs(linear, runs, seed=seed))  # noqa: B023
     for honest in (
         MisLid(misspecification=LIE),
-        MisLid(misspecification=2 * LIE),
         MisLid(misspecification=LIE, stop="glr"),
     ):
         assert errs(honest, 14) == 0  # one that errs in a fifth of its runs is found out by 95 %
@@ -109,7 +110,7 @@ def test_a_little_misspecification_costs_little() -> None:
     """Between the linear and the classical problem the evaluations grow with c."""
     instance = lying(K=16, N=3, m=4, c=0.01, seed=0, sigma=0.3)
     means = [
-        shortlist.compare(MisLid(misspecification=c), instance, runs=10, progress=False)
+        shortlist.compare(MisLid(misspecification=c), instance, runs=5, progress=False)
         .frame["samples"]
         .mean()
         for c in (0.0, 0.01, 10.0)
@@ -121,9 +122,9 @@ def test_a_little_misspecification_costs_little() -> None:
 @pytest.mark.slow
 def test_slack_is_used() -> None:
     loose = shortlist.compare(
-        MisLid(misspecification=LIE), LIAR, runs=10, epsilon=0.3, progress=False
+        MisLid(misspecification=LIE), LIAR, runs=5, epsilon=0.3, progress=False
     ).frame
-    strict = shortlist.compare(MisLid(misspecification=LIE), LIAR, runs=10, progress=False).frame
+    strict = shortlist.compare(MisLid(misspecification=LIE), LIAR, runs=5, progress=False).frame
     assert loose["correct"].all()
     assert loose["samples"].mean() < 0.7 * strict["samples"].mean()
 
