@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import forks
 import shortlist
 import shortlist.data
 from reproduction.__main__ import main
@@ -158,7 +159,7 @@ def test_unknown_names_and_bad_numbers_say_so(
 
 def test_the_program_lists_the_experiments() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "reproduction", "--help"],
+        [*forks.python(), "-c", "from reproduction.__main__ import main; main(['--help'])"],
         capture_output=True, text=True, check=True, cwd=Path(__file__).parents[1],
     )  # fmt: skip
     for name, experiment in EXPERIMENTS.items():
