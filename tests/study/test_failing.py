@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
+import os
 import random
 import warnings
 from collections.abc import Callable
@@ -267,13 +267,18 @@ def _run_stored(place: Path) -> None:
     raise AssertionError("it should not have ended")
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_another_process_finds_it_set_aside(tmp_path: Path) -> None:
     place = tmp_path / "study.db"
     study = begin(storage=place)
-    process = multiprocessing.get_context("spawn").Process(target=_run_stored, args=(place,))
-    process.start()
-    process.join(120)
-    assert process.exitcode == 0
+    child = os.fork()
+    if child == 0:
+        try:
+            _run_stored(place)
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
     with pytest.raises(errors.OnlyFailingArms, match=NAMES[BAD]):
         study.ask()
     assert failed(study) == FAILURES_IN_A_ROW

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paths import DATA, needs_data
@@ -158,6 +158,7 @@ def test_profiles_that_cannot_be_binarized(values: list[float], words: str) -> N
 
 
 @pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(matrices(ties=False))
 def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> None:
     normal = quantile_normalize(raw)
@@ -170,6 +171,7 @@ def test_quantile_normalization_gives_one_distribution(raw: pd.DataFrame) -> Non
 
 
 @pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(matrices(ties=True), st.integers(0, 100))
 def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
     normal = quantile_normalize(raw)
@@ -184,6 +186,7 @@ def test_quantile_normalization_with_ties(raw: pd.DataFrame, seed: int) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(binary, binary)
 def test_mask(profile: pd.Series, signature: pd.Series) -> None:
     masked = mask(profile, signature)
@@ -197,6 +200,7 @@ def test_mask(profile: pd.Series, signature: pd.Series) -> None:
 
 
 @pytest.mark.slow
+@settings(max_examples=40, deadline=None)
 @given(genes, st.data())
 def test_cosine_is_a_cosine(names: list[str], data: Any) -> None:
     draw = lambda: pd.Series({gene: data.draw(finite) for gene in names})  # noqa: E731
