@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -29,5 +30,6 @@ def result(trial: Any, sigma: float = SIGMA) -> float:
     return float(MEANS[trial.arm] + sigma * np.random.default_rng(trial.seed).standard_normal())
 
 
+@cache
 def is_classical(name: str) -> bool:
     return find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).setting.classical

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +20,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from forks import program
+from forks import program, python
 from shortlist.errors import UnknownName
 from shortlist.numerics import cache, jit
 from shortlist.numerics.jit import Function, compile_at_once, compiled, notice
@@ -36,6 +37,7 @@ from shortlist.numerics.records import (
     record_type,
 )
 from shortlist.posterior.posterior import Posterior
+from shortlist.simulation import precompilation
 
 RESULTS = 90
 X = np.random.default_rng(3).standard_normal((7, 3))
@@ -348,21 +350,29 @@ def test_numba_may_be_switched_off(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_compile_names_what_it_did() -> None:
     """Where all is compiled already, as before these tests, it takes what is kept."""
-    command = [*program(), "compile", "classical", "budgets"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run([*program(), "compile", "budgets"], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == ["budgets: compiled", "classical: compiled"]
-    asked = (
-        "from shortlist.plans import pairs_in_doubt, racing; "
-        "print(racing.simulate.is_kept(), pairs_in_doubt.choose_pulls.is_kept())"
-    )
-    known = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
-    assert known.stdout.split() == ["True", "True"], known.stderr
+    assert done.stdout.splitlines() == ["budgets: compiled"]
+    asked = "from shortlist.plans import pairs_in_doubt as p; print(p.choose_pulls.is_kept())"
+    known = subprocess.run([*python(), "-c", asked], capture_output=True, text=True)
+    assert known.stdout.split() == ["True"], known.stderr
+
+
+def test_several_kinds_are_compiled_by_processes_of_their_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(precompilation, "precompile_kind", made.append)
+    # With threads: a process that is started anew knows nothing of the line above.
+    pool = lambda workers, **_: ThreadPoolExecutor(workers)  # noqa: E731
+    monkeypatch.setattr(precompilation, "ProcessPoolExecutor", pool)
+    assert sorted(precompilation.precompile(["few", "budgets"])) == ["budgets", "few"]
+    assert sorted(made) == ["budgets", "few"]
 
 
 def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.MonkeyPatch) -> None:
     from shortlist.rules.thresholds import THRESHOLDS
-    from shortlist.simulation import precompilation
 
     used: list[Any] = []
     made: list[Any] = []
@@ -375,10 +385,8 @@ def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.Monk
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:
-    from shortlist.simulation.precompilation import precompile
-
     with pytest.raises(UnknownName, match=r"unknown kind of study 'fewer'.*few"):
-        list(precompile(["fewer"]))
+        list(precompilation.precompile(["fewer"]))
 
 
 # Records

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def flip(trial: Any) -> float:
     return float(np.random.default_rng(trial.seed).random() < CHANCES[trial.arm])
 
 
+@cache
 def is_bounded(name: str) -> bool:
     return not find_algorithm(name).bind(INSTANCE.problem(0.05, 0.0)).noise.uses_sigma
 
