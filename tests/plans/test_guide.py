@@ -518,13 +518,13 @@ def test_arms_without_results_are_predicted() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("noise", "delta"), [("normal", 0.05), ("normal", 0.8), ("signs", 0.3), ("signs", 0.8)]
-)
-def test_a_list_with_good_looking_wrong_arms_is_verified_as_rarely_as_promised(
-    delta: float, noise: str
-) -> None:
-    """The past was chosen to look good: the worst arm by a hair is listed, with lucky results."""
+@pytest.mark.parametrize("noise", ["normal", "signs"])
+def test_a_list_with_good_looking_wrong_arms_is_verified_as_rarely_as_promised(noise: str) -> None:
+    """The past was chosen to look good: the worst arm by a hair is listed, with lucky results.
+
+    At a larger δ a test with so few runs finds no fault that it does not find here.
+    """
+    delta = 0.05
     means = np.array([0.3, 0.3 - 1e-9, 0.1, 0.0, -0.2, 0.2])
     features = np.column_stack([np.ones(6), np.arange(6.0)])
     problem = ReducedProblem(features, 1, 0.4, delta, 0.0)

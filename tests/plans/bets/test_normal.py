@@ -106,15 +106,8 @@ def test_evidence_is_below_that_of_who_knows_the_truth() -> None:
         assert found[0] - paid.sum() <= (largest - paid).sum() - true + 1e-9
 
 
-@pytest.mark.parametrize(
-    ("sigmas", "delta"),
-    [
-        ((0.05, 3.5, 1.0), 0.05),
-        ((0.05, 3.5, 1.0), 0.8),
-        ((3.5, 0.05, 1.0), 0.3),
-        ((1.0, 1.0, 1.0), 0.3),
-    ],
-)
+@pytest.mark.parametrize("delta", [0.05, 0.3])
+@pytest.mark.parametrize("sigmas", [(0.05, 3.5, 1.0), (3.5, 0.05, 1.0), (1.0, 1.0, 1.0)])
 def test_a_tie_is_decided_as_rarely_as_promised(
     sigmas: tuple[float, ...], delta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:

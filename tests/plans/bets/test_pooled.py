@@ -130,17 +130,10 @@ def test_intervals_hold_at_all_times_and_narrow(mean: float) -> None:
     assert np.median(upper - lower) < 2.0 * width + 0.1
 
 
-@pytest.mark.parametrize(
-    ("means", "delta"),
-    [
-        ([0.1, 0.1 - 1e-9, 0.04], 0.05),
-        ([0.5, 0.5 - 1e-9, 0.3], 0.3),
-        ([0.1, 0.1 - 1e-9, 0.04], 0.8),
-    ],
-)
-def test_wrong_answers_near_a_tie_are_rare(means: list[float], delta: float) -> None:
-    # `benchmarks/bounded.py attack` has a hundred times as many runs.
-    wrong, runs, rng = 0, 15, np.random.default_rng(6)
+@pytest.mark.parametrize("means", [[0.1, 0.1 - 1e-9, 0.04], [0.5, 0.5 - 1e-9, 0.3]])
+def test_wrong_answers_near_a_tie_are_rare(means: list[float]) -> None:
+    # At a larger δ so few runs find nothing. `benchmarks/bounded.py attack` has a hundred times as many.
+    delta, wrong, runs, rng = 0.05, 0, 15, np.random.default_rng(6)
     for run in range(runs):
         strategy, made = GuessAndVerify(problem(3, 1, delta), kind=ByBets), 0
         while made < 250 and strategy.statistic > 0.0:
