@@ -247,13 +247,13 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> UnknownName:
     names = list(known)
     lower = {candidate.lower(): candidate for candidate in names}
     near = difflib.get_close_matches(str(name)[:LONGEST].lower(), list(lower), n=1, cutoff=0.5)
-    hint = f" did you mean {lower[near[0]]!r}?" if near else ""
+    hint = f": did you mean {lower[near[0]]!r}?" if near else "."
     shown = ", ".join(map(on_one_line, names[:NAMES_SHOWN]))
     if len(names) > NAMES_SHOWN:
         shown += f" … ({len(names):,} in all)"
     text = repr(name)
     text = text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
-    return UnknownName(f"unknown {kind} {text}:{hint} Known: {shown}.")
+    return UnknownName(f"unknown {kind} {text}{hint} Known: {shown}.")
 
 
 def number_hint(value: object) -> str:

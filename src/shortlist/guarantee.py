@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from shortlist.blocks import NoBlocks
 from shortlist.printable import count
 from shortlist.problem import Problem
 
@@ -356,7 +357,7 @@ def in_two_lines(
     conditions: Sequence[Condition] = (),
 ) -> str:
     """A first line, and a second that names what is assumed."""
-    ordered = sorted(assumptions, key=lambda each: each.name != "Independence")
+    ordered = sorted(assumptions, key=lambda each: each.name != NoBlocks.heading)
     listed = [each.short or each.words for each in ordered]
     more = [condition.name.lower() for condition in conditions]
     besides = ""

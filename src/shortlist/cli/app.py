@@ -128,13 +128,13 @@ app = typer.Typer(
 $ shortlist init features.csv                      # writes screen.toml
 $ shortlist new screen.toml
 $ shortlist ask screen.toml -n 8 --out plate.csv   # measure, fill in, and
-$ shortlist tell screen.toml plate.csv             # so on until it stops
+$ shortlist tell screen.toml plate.csv             # repeat until it stops
 $ shortlist status screen.toml
 
 [bold]Examples[/bold]
 $ shortlist repurpose --synthetic
 
-`shortlist COMMAND --help` has more. Exit codes: 0 done, 2 wrong input,
+`shortlist COMMAND --help` shows more. Exit codes: 0 done, 2 wrong input,
 3 data not available, 4 the study has stopped or cannot stop, or its last
 trials are pending, or only failing arms are wanted (ask), 5 the storage
 cannot be used (damaged, foreign, newer, unreachable), 6 the output cannot be
@@ -201,7 +201,7 @@ def compile_all(
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
 ) -> None:
-    """Compile in advance, for a container or the image of a cluster.
+    """Compile in advance, for a container or a cluster image.
 
     A study compiles what it uses when that pays, and caches it: you need not
     run this. The machine code is stored in the user's cache folder, or in

@@ -53,7 +53,7 @@ def retire(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Never ask for an arm again; the answer is about the others."""
+    """Never ask for an arm again; the answer covers the others."""
     if study is None or arm is None or not reason:
         raise InvalidSetting(
             "name the study and the arm, and say why it is retired: `shortlist retire screen.toml "
@@ -82,7 +82,7 @@ def add(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add arms to a study that runs."""
+    """Add arms to a running study."""
     if study is None or (features is None) != bool(arms):
         raise InvalidSetting(
             "name the study, and the new arms or a table of them: `shortlist add screen.toml C21 "

@@ -60,7 +60,7 @@ def init(
     ),
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file.")] = False,
 ) -> None:
-    """Write a screen.toml for a file of features, with comments."""
+    """Write a screen.toml, with comments, for a file of features."""
     import json
 
     from shortlist.printable import first_names

@@ -38,7 +38,7 @@ StudyArgument = Annotated[
     typer.Argument(
         metavar="STUDY",
         envvar=VARIABLE,
-        help="Its screen.toml, its database file, or a PostgreSQL URL.",
+        help="The study's screen.toml, its database file, or a PostgreSQL URL.",
         show_default=False,
     ),
 ]

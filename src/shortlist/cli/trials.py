@@ -99,7 +99,7 @@ def ask(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Ask what to evaluate next; write a plate for the lab."""
+    """Ask for the next trials; write them as a plate for the lab."""
     from shortlist.study.view import more_than_needed
 
     if out is not None and out.suffix.lower() != ".csv":
@@ -140,7 +140,7 @@ def ask(
 
 
 def _why_so_few(study: Study, asked: int) -> str:
-    from shortlist.study.failing import is_for_failures, set_aside_words
+    from shortlist.study.failing_words import is_for_failures, set_aside_words
 
     if is_for_failures(study):
         return f"{count(asked, 'trial')} only. {set_aside_words(study)}"
@@ -178,7 +178,7 @@ def tell(
     ] = None,
     value: Annotated[
         str | None,
-        typer.Option(metavar="X", help="Its result; without --key it counts every time."),
+        typer.Option(metavar="X", help="The result; without --key it counts again when repeated."),
     ] = None,
     block: Annotated[
         str | None,
@@ -198,7 +198,7 @@ def tell(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record results: all of a plate or nothing, safe to repeat."""
+    """Record results: a whole plate or none of it; safe to repeat."""
     from shortlist.study.insight.watch import Watch
 
     watch = Watch()  # what was known before is not said again
@@ -347,7 +347,7 @@ def fail(
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Record that trials failed; no value is made up."""
+    """Record that trials failed; no value is filled in."""
     _close(study, trials, name, as_json, "failed", reason)
 
 

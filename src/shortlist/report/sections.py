@@ -16,7 +16,7 @@ from shortlist.report.analysis import Analysis
 from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.answer import best_first
 from shortlist.study.budget import rounded
-from shortlist.study.failing import failing_arms
+from shortlist.study.failing_words import failing_arms
 from shortlist.study.insight.audit import audit_results
 from shortlist.study.ledger import retired_words
 from shortlist.study.view import before_the_rounds, next_look

@@ -44,7 +44,7 @@ from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
 from shortlist.study.budget import estimated_error
 from shortlist.study.definition import Definition
-from shortlist.study.failing import in_words, nothing_to_ask, remedy
+from shortlist.study.failing_words import in_words, nothing_to_ask, remedy
 from shortlist.study.familiar_words import RUN, SETTINGS, no_attribute, settings_of, unexpected
 from shortlist.study.guarantee_parts import (
     answered_evaluations,

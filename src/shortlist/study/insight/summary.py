@@ -72,7 +72,7 @@ def _linearity(study: Study) -> str:
 
 def study_words(study: Study) -> str:
     """The state of a study in a sentence or two, and arms that are set aside."""
-    from shortlist.study.failing import set_aside_words
+    from shortlist.study.failing_words import set_aside_words
     from shortlist.study.ledger import retired_words
 
     words, costs = [_progress_words(study)], study.problem.costs

@@ -18,7 +18,7 @@ from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
-from shortlist.study.failing import nothing_to_ask
+from shortlist.study.failing_words import nothing_to_ask
 from shortlist.study.log import Log
 from shortlist.study.running.executors import (
     InlineExecutor,
