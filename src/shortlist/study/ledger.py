@@ -34,7 +34,7 @@ from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownT
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
-from shortlist.study import AGAIN, ROW_KEY
+from shortlist.study import AGAIN, ROW_KEY, correcting
 from shortlist.study.definition import first_fingerprint
 from shortlist.study.model import Addition
 from shortlist.study.trial import (
@@ -45,7 +45,6 @@ from shortlist.study.trial import (
     Origin,
     State,
     Trial,
-    correcting,
 )
 
 Kind = Literal[
@@ -807,7 +806,7 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     """The error for a trial that is to end and has ended."""
     stored = ""
     if trial.state == "told":
-        right = correcting(trial)
+        right = correcting(trial.number)
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "

@@ -28,6 +28,7 @@ from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.storage.forking import LONGEST_WAIT, STUDIES
+from shortlist.study import correcting
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import (
@@ -40,7 +41,7 @@ from shortlist.study.ledger import (
     key_of_trial,
 )
 from shortlist.study.model import Addition, Ahead, Model, machine
-from shortlist.study.trial import Cause, Origin, State, Trial, came_together, correcting
+from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
 LOGGER = logging.getLogger(__name__)
 TOO_LATE = "nobody works on it any more, and later its block would be another one"
@@ -471,7 +472,7 @@ class Log:
 
     def _has_result(self, known: Trial, value: float) -> TrialClosed:
         """The error for a second result of a cell that has one."""
-        right = correcting(known, repr(value))
+        right = correcting(known.number, repr(value))
         return TrialClosed(
             f"{known.name!r} has its result on block {known.block!r} already: trial {known.number} "
             f"was told {known.value!r}, and now comes {value!r}. Nothing was told: a pool has one "
@@ -484,7 +485,7 @@ class Log:
         if known is None or (known.cell == cell and known.was_told(value)):
             return known
         arm = cell.arm
-        right = correcting(known, repr(value))
+        right = correcting(known.number, repr(value))
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "

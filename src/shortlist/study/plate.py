@@ -12,8 +12,7 @@ from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
 from shortlist.printable import iso
-from shortlist.study import AGAIN, ROW_KEY
-from shortlist.study.trial import correcting
+from shortlist.study import AGAIN, ROW_KEY, correcting
 
 if TYPE_CHECKING:
     from shortlist.arrays import Label
@@ -341,7 +340,7 @@ def _differs(
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
         f"{known.name!r}, but is {value!r} for {row.arm!r} here.",
-        f"If it was mistyped, {correcting(known, repr(value))} corrects it. If it was measured again, "
+        f"If it was mistyped, {correcting(known.number, repr(value))} corrects it. If it was measured again, "
         f"{one} tells it.{whole} Another result {place}.",
     )
 
@@ -410,7 +409,7 @@ def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
     if trial.state == "told":
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
-            f"If {trial.value!r} is wrong, {correcting(trial, repr(value))} corrects it. If it was "
+            f"If {trial.value!r} is wrong, {correcting(trial.number, repr(value))} corrects it. If it was "
             f"measured again, {one} tells it. If the whole file was, add "
             f"measured_again=True: then all values in it count as new results.",
         )

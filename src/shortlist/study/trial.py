@@ -221,11 +221,6 @@ class Trial:
         return (*fields, *rest, *self.cause, self.opened, self.closed, self.key, keys)
 
 
-def correcting(trial: Trial, value: object = "value") -> str:
-    """The call that corrects a told trial, for a message."""
-    return f"study.correct({trial.number}, {value}, reason=…)"
-
-
 class Trials(Sequence[Trial]):
     """The trials of a study: a list that grows with it, and that only the study changes.
 

@@ -15,6 +15,7 @@ from shortlist.arrays import Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 from shortlist.problem import Problem
+from shortlist.study import correcting
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.feature_findings import examine_features, without_features
 from shortlist.study.insight.finding import Finding
@@ -29,7 +30,7 @@ from shortlist.study.insight.linearity_words import (
 )
 from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
-from shortlist.study.trial import Trial, correcting
+from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
 CURVED = 0.01  # below it, a better fit of a curved model is a warning: of 100 linear studies, in 1
@@ -125,7 +126,7 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        way = f"If it was mistyped, {correcting(trials[k])} corrects it."
+        way = f"If it was mistyped, {correcting(trials[k].number)} corrects it."
         return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
@@ -160,7 +161,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = correcting(trial)
+    way = correcting(trial.number)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
