@@ -241,7 +241,7 @@ def widen(
 def verify(
     study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
 ) -> None:
-    """Go on until each arm's own results prove the list, linear or not."""
+    """Go on until each arm's own results prove the list: no linear means needed."""
     opened = open_study(study, name)
     opened.verify()
     say_state(opened, command_line(study, name), as_json)

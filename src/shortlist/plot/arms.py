@@ -15,10 +15,8 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 ROWS_SHOWN = 30
-NARROW_NAME, WIDE = (
-    24,
-    5.0,
-)  # letters of a name before its middle is left out, in a panel that is less wide than this, in inches
+# Letters of a name before its middle is left out in a panel that is less wide than so many inches.
+NARROW_NAME, WIDE = 24, 5.0
 INSIDE, CHALLENGER, OUTSIDE = COLOURS[0], COLOURS[1], "#666666"
 
 

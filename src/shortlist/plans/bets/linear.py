@@ -87,9 +87,8 @@ def multiply(
             total, lost = 0.0, 0.0
             for s in range(support.shape[0]):
                 kappa = unit * bets[p, g] * coefficients[p, s] / variances[p]
-                if (
-                    abs(kappa) < 1e-12
-                ):  # a result adds no more than that, and SLACK_OF_EACH is taken off
+                # A result adds no more than that, and SLACK_OF_EACH is taken off.
+                if abs(kappa) < 1e-12:
                     continue
                 mean, variance, size = centres[s], spread[s], abs(kappa)
                 # The best centre if results are mean ± deviation.
