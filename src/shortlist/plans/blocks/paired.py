@@ -52,8 +52,10 @@ from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.relation import Unrelated
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 
-# Shares of δ, one for each time that a set is named; the rest is for the pairs without one.
-SHARES = (0.7, 0.04, 0.01)
+# Shares of δ, one for each time that a set is named; the rest is for the pairs without one. The first
+# is nearly always right, and each pair needs ln(1/(share δ)) of evidence. Later ones are worth less
+# than in guess_and_verify: arms that are out, and results of a whole pool, shorten a long race as well.
+SHARES = (0.85, 0.04, 0.01)
 LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is named
 # Of ε: up to that it is to be right. A set that is hardly right up to ε takes long to verify.
 RIGHT_WITHIN = 0.25
