@@ -4,6 +4,7 @@
     python benchmarks/plates.py attack [RUNS]    errors near ties, with shifts chosen against us
     python benchmarks/plates.py controls [RUNS]  the same two with controls on every plate
     python benchmarks/plates.py health [RUNS]    how often health finds a plate effect where there is none
+    python benchmarks/plates.py unknown [RUNS]   sigma="estimate": coverage, errors near ties, price
 
 All evaluations are asked for in whole plates, without blocks too. In ``price`` the shifts of plates are
 normal with the standard deviation of the means. Beside it is what a lab does today: results as they are,
@@ -21,10 +22,13 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import Mask, Reals
+from shortlist.noise import Noise as Known
+from shortlist.noise.estimated import DEGREES, SHARE, inflation
+from shortlist.noise.replicates import FirstResults
 from shortlist.plans.blocks.shifted import Shifted
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.guess_and_verify import GuessAndVerify
-from shortlist.plans.results import add_result
+from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import NO_CONTROLS, Controls
 
@@ -103,10 +107,53 @@ def normal(sigma: float) -> Noise:
     return lambda means, rng: means + sigma * rng.standard_normal(len(means))
 
 
+class Estimating:
+    """Plates where σ is not known: what a study does with the results of the first plan.
+
+    ``known`` is the noise as it is known by now, and ``strategy`` has that σ.
+    """
+
+    def __init__(self, case: Case, delta: float) -> None:
+        self._case, self._delta = case, delta
+        self._once = Shifted(case.problem(delta, np.nan)).plan
+        self.known = Known.of("estimate").within_blocks()
+        self.strategy = self._made()
+
+    def _made(self) -> Shifted:
+        count = len(self._once)
+        pulls = self.known.initial_pulls(np.repeat(np.arange(count), self._once), 1, count)
+        reduced = self._case.problem(self.known.left_of(self._delta), self.known.sigma)
+        return Shifted(reduced._replace(first=np.bincount(pulls, minlength=count)))
+
+    def learn(self, results: PlanResults) -> Shifted:
+        """The strategy with what the results of the first plan say of σ."""
+        arms, blocks, values = results.singles
+        ends = np.arange(len(arms)) == len(arms) - 1
+        wanted = self.strategy.plan
+        known = self.known.known_by(FirstResults(arms, blocks, values, ends, wanted), self._delta)
+        assert known is not None
+        self.known = known
+        self.strategy = self._made()
+        return self.strategy
+
+
 def plates_to_stop(
-    strategy: Strategy, case: Case, noise: Noise, shift: Shift, seed: int, most: int = 10**6
+    strategy: Strategy | Estimating,
+    case: Case,
+    noise: Noise,
+    shift: Shift,
+    seed: int,
+    most: int = 10**6,
+    *,
+    failing: float = 0.0,
+    first_only: bool = False,
 ) -> tuple[int, Mask | None]:
-    """How many plates until the stop, and the answer; None if ``most`` evaluations did not do."""
+    """How many plates until the stop, and the answer; None if ``most`` evaluations did not do.
+
+    Of the wells this share fails at random.
+    """
+    estimating = strategy if isinstance(strategy, Estimating) else None
+    strategy = strategy if estimating is None else estimating.strategy
     rng, now, plate = np.random.default_rng([seed, 1]), PlanProgress(strategy), 0
     now.strategy.arrange(seed)
     while plate * case.wells < most:
@@ -122,11 +169,20 @@ def plates_to_stop(
             beyond.suppose_pull(int(arms[well]))
         means = case.means[arms]
         values = noise(means, rng) + shift(plate, means, rng)
+        fails = rng.random(case.wells) < failing if failing else np.zeros(case.wells, np.bool_)
         plate += 1
         now.results, all_count = now.results.with_room(case.wells), strategy.counts_all
         for well, arm in enumerate(arms.tolist(), 1):
-            if all_count or now.results.pulls[arm] < now.strategy.plan[arm]:
+            wanted = all_count or now.results.pulls[arm] < now.strategy.plan[arm]
+            if wanted and not fails[well - 1]:
                 add_result(now.results, arm, float(values[well - 1]), plate)
+            while estimating is not None and well == case.wells and now.needs_plan:
+                now.strategy = estimating.learn(now.results)
+                now.strategy.arrange(seed)
+                if not estimating.known.awaits_estimate:
+                    if first_only:
+                        return plate, None
+                    estimating = None
             if now.needs_plan and (well == case.wells or not all_count):
                 now.decide(seed)
                 if now.strategy.statistic <= 0.0:
@@ -235,6 +291,71 @@ def attack(runs: int, *, controls: bool = False) -> None:
         print(f"{name:24}" + "   ".join(wrong))
 
 
+def unknown(runs: int) -> None:
+    """Print coverage, errors and price where σ is estimated from differences within plates."""
+    line = np.column_stack([np.ones(8), np.linspace(-1.0, 1.0, 8)])
+    near = np.array([0.5, 0.5 - 1e-9, 0.3])
+    kinds = [
+        (f"{name}, {wells} wells", features, means, m, wells)
+        for name, features, means, m in (
+            ("own means", np.eye(3), near, 1),
+            ("features", line, 1e-9 * line[:, 1], 4),
+        )
+        for wells in (8, 24)
+    ]
+    deltas = 0.05, 0.3, 0.8
+    draws = 20 * runs
+    print(
+        f"σ̄ < σ in {draws} first plans, a tenth of wells failed, shifts of up to 400 σ (in brackets: 0.2 δ)"
+    )
+    for name, features, means, m, wells in kinds:
+        one = Case(name, features, means, m, 0.5, wells)
+        ratios, degrees = [], []
+        for run in range(draws):
+            estimating = Estimating(one, 0.05)
+            plates_to_stop(estimating, one, normal(0.5), against, run, failing=0.1, first_only=True)
+            found = estimating.known.found
+            ratios.append(found.spread / 0.5)
+            degrees.append(found.degrees)
+        # The spread does not depend on δ.
+        factors = {d: {n: inflation(n, SHARE * d) for n in set(degrees)} for d in deltas}
+        below = [
+            np.mean([r * factors[d][n] < 1.0 for r, n in zip(ratios, degrees, strict=True)])
+            for d in deltas
+        ]
+        shown = "   ".join(
+            f"{rate:.4f} ({SHARE * d:g})" for rate, d in zip(below, deltas, strict=True)
+        )
+        print(f"{name:24}{shown}   degrees {min(degrees)} to {max(degrees)} of about {DEGREES}")
+    print(f"wrong answers in {runs} runs of at most 1,000 evaluations, as above")
+    for name, features, means, m, wells in kinds:
+        one, wrong = Case(name, features, means, m, 0.5, wells), []
+        for delta in deltas:
+            count = answers = 0
+            for run in range(runs):
+                given = Estimating(one, delta), one, normal(0.5), against, run
+                found = plates_to_stop(*given, most=1000, failing=0.1)[1]
+                answers += found is not None
+                count += found is not None and not (found == one.best).all()
+            wrong.append(f"δ = {delta:g}: {count / runs:.3f} ({answers} answers)")
+        print(f"{name:24}" + "   ".join(wrong))
+    print("δ = 0.05, a twentieth as many runs, shifted: plates until the stop, σ known and not")
+    for each in CASES:
+        shown = ""
+        for estimates in (False, True):
+            plates, wrong_ones = [], 0
+            for run in range(max(runs // 20, 1)):
+                shift = lambda plate, means, rng: float(rng.standard_normal())  # noqa: E731
+                known = Shifted(each.problem(0.05, each.sigma))
+                strategy = Estimating(each, 0.05) if estimates else known
+                found = plates_to_stop(strategy, each, normal(each.sigma), shift, run)
+                plates.append(found[0])
+                wrong_ones += found[1] is None or not (found[1] == each.best).all()
+            average, error = np.mean(plates), np.std(plates) / np.sqrt(len(plates))
+            shown += f"{average:>10.1f} ± {error:<4.1f} ({wrong_ones})"
+        print(f"{f'{each.name}, {each.wells} wells':38}{shown}")
+
+
 def health(runs: int) -> None:
     """Print how often a plate or day effect is found where there is none, and where there is."""
     from shortlist import Study
@@ -264,6 +385,6 @@ def health(runs: int) -> None:
 
 if __name__ == "__main__":
     what, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    {"price": price, "attack": attack, "controls": controls, "health": health}[what](
-        count or {"price": 30, "attack": 200, "controls": 30, "health": 400}[what]
-    )
+    {"price": price, "attack": attack, "controls": controls, "health": health, "unknown": unknown}[
+        what
+    ](count or {"price": 30, "attack": 200, "controls": 30, "health": 400, "unknown": 240}[what])

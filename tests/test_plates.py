@@ -174,8 +174,6 @@ def test_smallest_means_and_bounded_results():
     assert set(measured(study, 60).shortlist.names) == {"c0", "c1"}
     bounded = begin(sigma="bounded", reward_range=(-1000.0, 1000.0))
     assert bounded.procedure.proven
-    with pytest.raises(InvalidSetting, match="within a block"):
-        begin(sigma="estimate")
 
 
 def test_results_that_came_together_become_blocks_of_a_continuation():

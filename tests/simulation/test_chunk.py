@@ -19,7 +19,7 @@ from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.contract import Runs
 from shortlist.noise import Noise
-from shortlist.noise.estimated import first_of_each
+from shortlist.noise.replicates import first_of_each
 from shortlist.rules.rewards import first_rewards
 from shortlist.rules.rule import rule
 from shortlist.simulation.chunk import Chunk, chunks_of

@@ -20,6 +20,7 @@ from shortlist.engine.some_arms import SomeArms
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
+from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.blockwise import is_identity
 from shortlist.problem import Problem
 from shortlist.references import Work, work
@@ -199,10 +200,15 @@ class Procedure:
         """
         return self.noise.mirrored_at - values if self.problem.minimizes else values
 
-    def estimated(self, replicates: Sequence[Sequence[float]]) -> Procedure:
-        """The same with σ from replicates of the initial pulls."""
+    def estimated(self, first: FirstResults) -> Procedure | None:
+        """The same with what the first results say of σ; None while they lack.
+
+        It may be that σ is still to be estimated, from more initial pulls.
+        """
         problem, arms = self.problem, self.arms_left
-        noise = self.noise.estimated(replicates, problem.delta)
+        noise = self.noise.known_by(first, problem.delta)
+        if noise is None:
+            return None
         return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
 
     def on(self, problem: Problem, arms: Integers) -> Procedure:

@@ -5,6 +5,9 @@ except with probability q, σ² is at most that sum of squares over the χ² qua
 that is only known to be sub-Gaussian no such bound exists: a rare large value may not be among
 the replicates. The same holds arm by arm, with Σ_k (y_ak − ȳ_a)² and n_a − 1 degrees of freedom.
 
+Where results of different blocks are shifted, those that a level of every block and a mean of every arm
+leave unexplained take the place of replicates (``EstimatedWithinBlocks``).
+
 An algorithm that tests by likelihoods needs no bound on the σ of an arm: a few replicates are enough
 for it to begin with (``Measured``).
 """
@@ -20,14 +23,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shortlist.arrays import Integers, Label, Reals
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.given import ByArm
 from shortlist.noise.noise import Choice, Noise
+from shortlist.noise.replicates import FirstResults
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 
 # A fifth of δ, and at least 60 degrees of freedom: docs/measurements.md says why.
 SHARE = 0.2
 DEGREES = 60
+FEWEST = 0.5  # of the degrees of freedom: within small blocks there are fewer than in large ones
 DEGREES_OF_EACH = 30  # where each arm has a σ of its own
 DEGREES_WITHIN = 3  # of differences within the first blocks
 DEGREES_MEASURED = 4  # the same where no σ is bounded: docs/measurements.md says why
@@ -99,6 +104,15 @@ class Estimated(Noise):
         """The part of δ that the estimate leaves to the algorithm."""
         return delta - self.share * delta
 
+    def known_by(self, first: FirstResults, delta: float) -> Noise | None:
+        """The noise with what the replicates say of σ; None while one is missing."""
+        replicates = first.of_each
+        return None if replicates is None else self.estimated(replicates, delta)
+
+    def within_blocks(self) -> Noise:
+        """One σ for all arms, from differences within blocks."""
+        return EstimatedWithinBlocks(self.share, self.degrees)
+
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
         """The noise with an upper bound for σ, wrong with probability ``share`` δ."""
         refuse_two_values(replicates)
@@ -120,6 +134,7 @@ class Estimated(Noise):
         return []
 
     whose = "every arm"  # replicates must be equal for no σ to be estimated
+    ways_out = "sigma='estimate per arm', or with a σ for every arm"  # where σ is not the same
 
     # Words
 
@@ -200,8 +215,7 @@ class Estimated(Noise):
             f"arm {varying[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
             f"{varying[high]!r} {math.sqrt(own[high]):.3g}. The one σ for all is {self.sigma:.4g}."
         )
-        per_arm = "sigma='estimate per arm'"
-        what_to_do = f"Start a new study with {per_arm}, or with a σ for every arm."
+        what_to_do = f"Start a new study with {self.ways_out}."
         if own[high] <= self.sigma**2:
             meaning = (
                 "The guarantee assumes that it is. No arm was seen to have more noise than that σ."
@@ -213,6 +227,124 @@ class Estimated(Noise):
     def larger(self, spread: Spread) -> list[str]:
         """A number, or estimates for every arm."""
         return [*self.larger_number(spread), "sigma='estimate per arm'"]
+
+
+class EstimatedWithinBlocks(Estimated):
+    """One σ for all arms, from what differences within blocks leave unexplained.
+
+    ``Estimated`` is taken so where results of different blocks are shifted. No replicates are alike but
+    for noise then; in their place is what all results of the first plan differ from a level of every
+    block and a mean of every arm. How many degrees of freedom that leaves depends on the blocks. Where
+    they are so small that it leaves few, the first plan is made once more, as often as is needed.
+
+    Attributes
+    ----------
+    times : int
+        How often the first plan is made.
+
+    Examples
+    --------
+    >>> first = FirstResults(
+    ...     np.tile([0, 1], 40), np.repeat(np.arange(20), 4), np.arange(80.0) % 7,
+    ...     np.ones(80, bool), np.array([40, 40]),
+    ... )
+    >>> Estimated().within_blocks().known_by(first, 0.05).found.degrees
+    59
+    """
+
+    word = ""  # an algorithm makes it, and nobody states it
+
+    def __init__(
+        self,
+        share: float = SHARE,
+        degrees: int = DEGREES,
+        found: Estimate | None = None,
+        times: int = 1,
+    ) -> None:
+        super().__init__(share, degrees, found)
+        self.times = times
+
+    @property
+    def as_stated(self) -> Noise:
+        """The same noise without an estimate."""
+        return Estimated(self.share, self.degrees)
+
+    def within_blocks(self) -> Noise:
+        """The same."""
+        return self
+
+    def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
+        """As many rounds of pulls as give the degrees of freedom in large blocks."""
+        return np.tile(super().initial_pulls(once, rounds, arms), self.times)
+
+    def known_by(self, first: FirstResults, delta: float) -> Noise | None:
+        """The noise with an upper bound for σ, or with one more first plan; None while one lacks."""
+        plan = first.of_first_plan
+        if plan is None:
+            return None
+        squares, degrees = plan.spread_within
+        if degrees < FEWEST * self.degrees:
+            return EstimatedWithinBlocks(self.share, self.degrees, None, self.times + 1)
+        values = plan.values.tolist()
+        refuse_two_values([values])
+        found = bound_from_squares(squares, degrees, values, self.share * delta)
+        return EstimatedWithinBlocks(self.share, self.degrees, found, self.times)
+
+    @property
+    def flaws(self) -> list[str]:
+        """Why the estimate cannot be relied on; empty if nothing contradicts it."""
+        if self.found is None or self.found.spread > 0.0:
+            return []
+        return [
+            "a level of every block and a mean of every arm explain the first results to the last "
+            "digit, so no σ can be estimated from them (if the evaluation fixes its random seed, let "
+            "it take trial.seed)"
+        ]
+
+    @property
+    def figure(self) -> str:
+        """The text for σ in a guarantee."""
+        if self.found is None:
+            return f"σ within blocks to be estimated from the first plan, at a cost of {self.share:g} δ"
+        return (
+            f"σ ≤ {self.sigma:.4g} by {self.found.degrees} degrees of freedom within blocks of the "
+            f"first plan, at a cost of {self.share:g} δ"
+        )
+
+    @property
+    def assumption(self) -> str:
+        """What a proof assumes of the noise, in few words."""
+        return "the noise within blocks is normal with the same σ for all arms"
+
+    @property
+    def short(self) -> str:
+        """The same in a line of many assumptions."""
+        return "normal noise within blocks with the same s.d. for all arms"
+
+    @property
+    def explanation(self) -> str:
+        """What a proof assumes of the noise, in full sentences."""
+        found = (
+            "It is not known yet."
+            if self.found is None
+            else f"That has standard deviation {self.found.spread:.4g} on {self.found.degrees} "
+            f"degrees of freedom, and σ ≤ {self.sigma:.4g}."
+        )
+        return (
+            "The noise of every result within its block is normal with the same standard deviation σ "
+            "for all arms and blocks. σ is bounded from above (χ²) by how far the results of the "
+            "first plan are from a level of every block and a mean of every arm, and a share of "
+            f"{self.share:g} δ is paid for that bound. {found} If the noise is not normal, or larger "
+            "for some arms or blocks than for others, the claim does not hold."
+        )
+
+    ways_out = "a σ for every arm"
+
+    def larger(self, spread: Spread) -> list[str]:
+        """A number: for all results, or for those of the noisiest arm."""
+        again = spread.counts > 1
+        own = spread.squares[again] / (spread.counts[again] - 1.0)
+        return [*self.larger_number(spread), f"sigma={math.sqrt(float(own.max())):.2g}"]
 
 
 class EstimatedPerArm(ByArm, Estimated):
@@ -241,6 +373,15 @@ class EstimatedPerArm(ByArm, Estimated):
     def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
         """As many rounds of all arms as give each the degrees of freedom that are wanted."""
         return np.tile(np.arange(arms), self.degrees + 1)
+
+    def within_blocks(self) -> Noise:
+        """Nothing: raises, since no two results of an arm on different blocks are replicates."""
+        raise InvalidSetting(
+            f"sigma={self.word!r} takes replicates for alike but for noise, and those of different "
+            "blocks are shifted. With blocks='shift' write sigma='estimate', for normal noise with one "
+            "σ within all blocks; or give the standard deviation of results of one arm within a block, "
+            "as a number or one for every arm."
+        )
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> EstimatedPerArm:
         """The noise with upper bounds from replicates of every arm, which all hold at once."""
@@ -487,8 +628,16 @@ def bound_from_replicates(replicates: Sequence[Sequence[float]], risk: float) ->
     # Exact sums and a rounded factor: the same σ on every machine, in every process.
     squares = math.fsum(square for values in replicates for square in _squares(values))
     degrees = sum(len(values) - 1 for values in replicates)
+    every = [value for values in replicates for value in values]
+    return bound_from_squares(squares, degrees, every, risk)
+
+
+def bound_from_squares(
+    squares: float, degrees: int, results: Sequence[float], risk: float
+) -> Estimate:
+    """The same from a sum of squares that is σ² χ² with these degrees of freedom, of some results."""
     spread = math.sqrt(squares / degrees)
-    rounding = float(rounding_of(max(abs(value) for values in replicates for value in values)))
+    rounding = float(rounding_of(max(map(abs, results))))
     if spread <= rounding:  # no width can be made of 0
         return Estimate(rounding, 0.0, degrees)
     return Estimate(spread * inflation(degrees, risk), spread, degrees)
@@ -522,21 +671,6 @@ def rounds_for(degrees: int, initial: NDArray[np.int64]) -> int:
     (7, 16)
     """
     return -(-(degrees + len(np.unique(initial))) // len(initial))
-
-
-def first_of_each(
-    arms: NDArray[np.int64], values: NDArray[np.float64], wanted: NDArray[np.int64]
-) -> list[list[float]] | None:
-    """The first ``wanted`` results of each arm, in order; None while one is missing.
-
-    Examples
-    --------
-    >>> first_of_each(np.array([0, 1, 0, 0]), np.array([1.0, 2.0, 3.0, 4.0]), np.array([2, 1]))
-    [[1.0, 3.0], [2.0]]
-    """
-    if (np.bincount(arms, minlength=len(wanted)) < wanted).any():
-        return None
-    return [values[arms == a][: wanted[a]].tolist() for a in np.flatnonzero(wanted)]
 
 
 def _squares(values: Sequence[float]) -> list[float]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
+from shortlist.noise.replicates import FirstResults
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 
@@ -202,8 +203,12 @@ class Noise(ABC):
         """The part of δ that knowing σ leaves to the algorithm."""
         return delta
 
-    def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Noise:
-        """The noise with σ from replicates, where it is estimated."""
+    def known_by(self, first: FirstResults, delta: float) -> Noise | None:
+        """The noise as the first results show it; None while they lack, or where σ is given."""
+        return None
+
+    def within_blocks(self) -> Noise:
+        """The same where results of different blocks are shifted; raises where that cannot be."""
         return self
 
     @property
@@ -348,6 +353,20 @@ class ResultModel(Protocol):
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
         """The noise as the algorithm of this name takes it; raises where it cannot."""
+
+
+class WithinBlocks:
+    """Bounds for sub-Gaussian noise where results of different blocks are shifted."""
+
+    def noise(self, stated: Noise, algorithm: str) -> Noise:
+        """The noise within blocks."""
+        return stated.within_blocks()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WithinBlocks)
+
+    def __hash__(self) -> int:
+        return hash(WithinBlocks)
 
 
 class SubGaussian:

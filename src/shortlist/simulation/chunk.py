@@ -19,9 +19,10 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.arrays import NO_BLOCK
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
-from shortlist.noise.estimated import first_of_each
+from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import Problem
 from shortlist.rules import rewards
@@ -103,9 +104,10 @@ def chunks_of(
     made = []
     for seed in np.concatenate(shares):
         drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
-        replicates = first_of_each(initial, drawn, wanted)
-        assert replicates is not None
-        made += chunks(procedure.estimated(replicates), [np.array([seed])])
+        none, ends = np.full(len(initial), NO_BLOCK), np.ones(len(initial), np.bool_)
+        estimated = procedure.estimated(FirstResults(initial, none, drawn, ends, wanted))
+        assert estimated is not None
+        made += chunks(estimated, [np.array([seed])])
     return made
 
 

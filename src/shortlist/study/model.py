@@ -28,7 +28,7 @@ from shortlist.engine.follow import (
 )
 from shortlist.engine.round import Decision
 from shortlist.engine.some_arms import refill
-from shortlist.noise.estimated import first_of_each
+from shortlist.noise.replicates import earlier_of_same
 from shortlist.plans.guide import Guided
 from shortlist.plans.results import PlanResults
 from shortlist.problem import Problem
@@ -225,16 +225,16 @@ class Model:
 
     def _estimate_sigma(self, steps: Steps) -> Steps:
         """Estimate σ once all initial pulls are in; returns the steps to take then."""
-        so_far = self._before_sigma.then(steps)
-        told = so_far.kinds == TAKE
-        wanted = self.procedure.engine.setup.wanted
-        replicates = first_of_each(so_far.arms[told], so_far.values[told], wanted)  # noqa: PD011
-        if replicates is None:
-            self._before_sigma = so_far
-            return steps
-        self._before_sigma = Steps.empty(0)
-        self._begin(self.first_procedure.estimated(replicates))
-        return so_far
+        so_far, begun = self._before_sigma.then(steps), False
+        while self._awaits_sigma:  # the results may show that more are needed, and be enough
+            first = so_far.first_results(self.procedure.engine.setup.wanted)
+            after = self.first_procedure.estimated(first)
+            if after is None:
+                break
+            self._begin(after)
+            begun = True
+        self._before_sigma = so_far if self._awaits_sigma else Steps.empty(0)
+        return so_far if begun else steps
 
     def digest(self) -> str:
         """A digest of every bit of the posterior."""
@@ -257,7 +257,7 @@ class Ahead:
         self._supposed = cells
         if not model.initialized:
             self._opening, counts = model.procedure.engine.initial_pulls(model.posterior)
-            self._earlier = _earlier(self._opening)
+            self._earlier = earlier_of_same(self._opening)
             arms = np.array([cell.arm for cell in cells], np.int64)
             self._pulls = counts + np.bincount(arms, minlength=len(counts))
 
@@ -297,16 +297,6 @@ class Ahead:
         decision = self._decide(self._supposed, set_aside)
         self._supposed = []
         return decision
-
-
-def _earlier(initial: np.ndarray) -> np.ndarray:
-    """For each pull, how many earlier ones are of the same arm."""
-    order = np.argsort(initial, kind="stable")
-    ranked = initial[order]
-    first = np.searchsorted(ranked, ranked, side="left")
-    earlier = np.empty(len(initial), np.int64)
-    earlier[order] = np.arange(len(initial)) - first
-    return earlier
 
 
 @cache

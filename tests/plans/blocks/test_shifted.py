@@ -7,8 +7,6 @@ import pytest
 
 from error_rates import shown_below
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.errors import InvalidSetting
-from shortlist.noise import Noise
 from shortlist.plans.blocks.shifted import Shifted, ShiftedMeans, in_random_order
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.guess_and_verify import GuessAndVerify
@@ -187,9 +185,3 @@ def test_blocks_cost_little_where_there_are_no_shifts():
         taken.append(np.mean([plates for plates, *_ in found]))
         assert all(answer is not None and answer[-3:].all() for *_, answer in found)
     assert taken[1] <= 1.25 * taken[0]
-
-
-def test_replicates_on_shifted_blocks_do_not_estimate_sigma():
-    stated = Noise.of("estimate")
-    with pytest.raises(InvalidSetting, match="give a number for sigma"):
-        Shifted(problem(np.eye(3), 1)._replace(stated=stated))

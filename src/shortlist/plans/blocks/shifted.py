@@ -31,7 +31,7 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Shift
 from shortlist.designs.pairs import spreads
-from shortlist.errors import InvalidSetting
+from shortlist.noise.noise import WithinBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
@@ -285,18 +285,12 @@ class Shifted(GuessAndVerify):
     counts_all = True
 
     def __init__(self, problem: ReducedProblem) -> None:
-        if problem.stated is not None and problem.stated.needs_replicates:
-            raise InvalidSetting(
-                f"sigma={problem.stated.word!r} takes replicates for alike but for noise, and those of "
-                "different blocks are shifted: with blocks='shift' give a number for sigma, the "
-                "standard deviation of results of one arm within a block."
-            )
         super().__init__(problem)
         self.keeps_values, self.goes_on = True, False
-        if self._shifted.is_linear:
+        if self._shifted.is_linear and problem.first is None:
             self.plan = self.plan + self._probes(FIRST_PROBES)
         self._size = 1  # results of the largest block of the last plan, without controls
-        self._order = in_random_order(self.plan, 1, 0, 0)
+        self._order = by_rounds(self.plan, 0)
 
     def verifier(self, problem: ReducedProblem, kind: type[Verifier]) -> Verifier:
         """By differences within blocks."""
@@ -306,7 +300,7 @@ class Shifted(GuessAndVerify):
     def arrange(self, seed: int) -> None:
         """Put the first plan into an order that depends on the seed."""
         if self._whole is None:
-            self._order = in_random_order(self.plan, 1, seed, 0)
+            self._order = by_rounds(self.plan, seed)
 
     def next_arm(self, missing: Integers) -> int:
         """The arm whose pull comes next in the order of the plan."""
@@ -399,6 +393,26 @@ def filled(plan: Integers, weights: Reals, size: int) -> Integers:
     return plan
 
 
+def by_rounds(plan: Integers, seed: int) -> tuple[Integers, Integers]:
+    """The same as ``in_random_order`` for blocks of unknown size.
+
+    A plan that is another one several times is so many rounds, each in an order of its own: with the
+    same order the arms would meet the same ones in every round.
+
+    Examples
+    --------
+    >>> arms, earlier = by_rounds(np.array([2, 4, 0]), seed=0)
+    >>> np.bincount(arms[:3]).tolist(), earlier[arms == 1].tolist()
+    ([1, 2], [0, 1, 2, 3])
+    """
+    rounds = int(np.gcd.reduce(plan))
+    once = plan // rounds
+    size = int(once.sum())
+    orders = [in_random_order(once, 1, seed, each * size) for each in range(rounds)]
+    counted = [earlier + each * once[arms] for each, (arms, earlier) in enumerate(orders)]
+    return np.concatenate([arms for arms, _ in orders]), np.concatenate(counted)
+
+
 def in_random_order(plan: Integers, size: int, seed: int, made: int) -> tuple[Integers, Integers]:
     """The arms of a plan in turn, and for each pull how many earlier ones are of the same arm.
 
@@ -440,6 +454,7 @@ ALGORITHMS = {
         summary="Karnin 2016, adapted to any m and to blocks that share a shift: differences within them",
         interval=INTERVAL,
         uses_noise=True,
+        results=WithinBlocks(),
         takes=(NO_BLOCKS.word, Shift.word),
     ),
 }
