@@ -131,6 +131,29 @@ def test_sigma_is_known_when_the_first_plan_is_in_and_stays():
     assert study.history().checkpoints["evaluation"].min() >= 71
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sigma_is_from_the_very_results_of_the_first_plan(seed):
+    """Whatever is under way, fails and is told first: on two plates at once, of any size."""
+    rng, study = np.random.default_rng(seed), begin(seed=seed)
+    while study.problem.noise.awaits_estimate:
+        trials = [t for _ in range(2) for t in study.ask(int(rng.integers(2, 15)))]
+        for place in rng.permutation(len(trials)).tolist():
+            trial = trials[place]
+            if rng.random() < 0.05:
+                study.fail(trial, "empty")
+            else:
+                study.tell(trial, value(trial))
+            if not study.problem.noise.awaits_estimate:
+                break
+    known, taken = study.round.strategy._results.pulls, study.taken
+    assert known.tolist() == np.bincount([t.arm for t in taken], minlength=10).tolist()
+    cells = [t.arm for t in taken], [t.block_index for t in taken]
+    squares, degrees = first(*cells, [t.value for t in taken]).spread_within
+    found = study.problem.noise.found
+    assert found.degrees == degrees
+    assert found.spread == pytest.approx(np.sqrt(squares / degrees))
+
+
 def test_a_stored_study_is_the_same_before_and_after_sigma_is_known(tmp_path):
     storage, whole = tmp_path / "study.db", measured(begin(), 5)
     measured(begin(storage), 5)
