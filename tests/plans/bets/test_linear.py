@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom
 
 import shortlist
-from shortlist.plans.bets.linear import ByLinearBets, multiply
+from shortlist.plans.bets.linear import OF_AN_ARM, OF_LEAST_SQUARES, ByLinearBets, multiply
 from shortlist.plans.bets.pooled import SLACK, SLACK_OF_EACH
 from shortlist.plans.evidence import FittedPlan
 from shortlist.plans.guess_and_verify import GuessAndVerify
@@ -115,6 +116,34 @@ def test_a_study_with_features_stops_soon_and_says_what_it_assumes() -> None:
     assert (table["upper"] - table["lower"]).max() < 1.5
     again = study.history().frame["statistic"].iloc[-1]
     assert again <= 0.0
+
+
+def test_an_arms_interval_is_what_the_printed_bets_do_not_refute() -> None:
+    """Twenty results of each arm: λ, κ and the centres by hand."""
+    problem, _ = reduced([3.0, 3.0], 0.3)
+    values = np.random.default_rng(0).uniform(2.5, 3.5, 80)
+    verifier = ByLinearBets.linear(problem)
+    results = PlanResults.of(4, np.repeat(np.arange(4), 20), values)
+    verifier = verifier.after(FittedPlan(results, verifier.means.fit(results), None))
+    lower, upper = verifier.intervals()
+    inverse = np.linalg.inv(20.0 * X.T @ X)
+    for arm, x in enumerate(X):
+        weights, v = np.repeat(X @ inverse @ x, 20), x @ inverse @ x
+        for end, sign in ((lower[arm], 1.0), (upper[arm], -1.0)):
+            assert 2.0 < end < 4.0
+            total = 0.0
+            for bet in sign * 2.0 * OF_AN_ARM:
+                kappa = bet * weights / v
+                size = np.abs(2.0 * kappa)  # over the range, where the variance is taken for ¼
+                away = (np.sqrt(1.0 + size**2) - 1.0) / (2.0 * size)
+                near = np.minimum(0.5 - away, 0.97 / size).clip(0.0, 1.0)
+                c = 2.0 + 2.0 * np.where(kappa > 0.0, near, 1.0 - near)
+                product = np.prod((1.0 + kappa * (values - c)) * np.exp(kappa * c))
+                total += math.exp(-bet * end / v) * product
+            assert total == pytest.approx(2.0 * len(OF_AN_ARM) / 0.3, rel=1e-4)
+    features: dict[str, Any] = {"m": 1, "algorithm": "Guess-and-verify", **RANGE}
+    meaning = shortlist.Study(X, **features).procedure.interval.meaning
+    assert meaning.startswith(OF_LEAST_SQUARES)
 
 
 def test_with_features_as_a_guide_and_after_verify_own_results_are_bet_on() -> None:
