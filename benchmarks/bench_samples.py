@@ -89,8 +89,8 @@ def cell(row: pd.Series, fewest: float, *, whole: bool) -> str:
 
 
 def on_the_page(name: str) -> bool:
-    """Whether the documentation shows this row: of variants it has one of each kind."""
-    if name in {"UGapE", "Racing", "KL-LUCB", "KL-Racing"}:
+    """Whether the documentation shows this row: of algorithms much alike it has one."""
+    if name in {"UGapE", "Racing", "KL-LUCB", "KL-Racing", "FWS", "lazy track-and-stop"}:
         return False
     if "optimized" in name or "elimination" in name:
         return False
