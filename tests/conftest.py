@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,6 +20,9 @@ import once
 from paths import ROOT
 from requirements import missing
 from server import running_server, server_programs
+
+if TYPE_CHECKING:
+    from chromium import Chromium
 
 # Before NumPy is imported. Tests run side by side, and threads of BLAS that wait for a processor
 # keep it busy: products of large matrices took six times as long.
@@ -70,6 +74,30 @@ def nothing_left_in_the_repository() -> Iterator[None]:
 def without_garbage() -> None:
     """For what reaches the recursion limit: garbage of other tests, collected there, cannot be finalized."""
     gc.collect()
+
+
+@pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One for all pages that a process of the tests opens; it finds nothing outside this machine."""
+    import chromium
+
+    if chromium.program() is None:
+        missing("Chromium")
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    with chromium.Chromium(tmp_path_factory.mktemp("profile"), rules) as opened:
+        opened.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+        yield opened
+
+
+@pytest.fixture
+def fresh(browser: Chromium) -> Iterator[Chromium]:
+    """The browser with a tab of its own, and nothing noted."""
+    browser.tab()
+    browser.screen(1000, 900)
+    for notes in (browser.requests, browser.complaints, browser.dialogs):
+        notes.clear()
+    yield browser
+    browser.close_tabs()
 
 
 @pytest.fixture(scope="session")
