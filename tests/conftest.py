@@ -6,12 +6,14 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -109,6 +111,19 @@ def postgres() -> Iterator[str]:
         return
     with running_server(programs, durable=False) as server:
         yield server.address
+
+
+@pytest.fixture
+def forked_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDF5 files are read by forks: a true start, as in test_separate_process.py, takes much longer."""
+    from shortlist.files import separate_process
+
+    def run(command: list[str], **how: Any) -> subprocess.CompletedProcess[bytes]:
+        assert command[:2] == [sys.executable, "-I"]
+        return subprocess.run([*forks.python(), *command[2:]], **how)
+
+    stands_for = SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(separate_process, "subprocess", stands_for)
 
 
 @pytest.fixture(scope="session", autouse=True)

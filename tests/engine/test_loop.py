@@ -100,7 +100,7 @@ def all_tied(K: int, m: int) -> Case:
 
 
 CASES: dict[str, Case] = {
-    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=70),
+    "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=100),
     "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=45),
     "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=45, delta=0.1),
     "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=45),

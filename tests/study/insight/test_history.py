@@ -41,7 +41,7 @@ ALGORITHMS = [
 def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
     s, value = study(algorithm, epsilon=0.05), measured()
     said, tables = [], []
-    while not s.done and s.evaluations < 90:
+    while not s.done and s.evaluations < 120:
         trial = s.ask()
         s.tell(trial, value(trial))
         said.append(np.nan if s.statistic is None else s.statistic)
@@ -86,7 +86,7 @@ def test_failures_batches_late_and_unasked_results_and_reopenings(
     sigma = 0.1 if algorithm == "LUCB both arms" else 0.3
     s, value = study(algorithm, epsilon=0.4, sigma=sigma), measured(seed, sigma)
     stops = 0
-    for _ in range(250):
+    for _ in range(400):
         move = rng.choice(["ask", "tell", "tell", "tell", "fail", "cancel", "unasked"])
         pending = s.pending
         if move == "ask" and not s.done:
