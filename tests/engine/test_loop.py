@@ -460,7 +460,7 @@ def test_interpreted_rules_pull_as_the_compiled_ones(name: str) -> None:
         assert fast.statistic == slow.statistic or math.isnan(fast.statistic or 0.0)
 
     instance = linear_instance(6, 3, m)
-    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 90, "progress": False}
+    options: dict[str, Any] = {"runs": 2, "seed": 8, "max_samples": 60, "progress": False}
     pd.testing.assert_frame_equal(
         shortlist.compare(algorithm, instance, **options).frame,
         shortlist.compare(plain, instance, **options).frame,
@@ -563,7 +563,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
     m = 2 if allowed(name, 2) else 1
     noisy = linear_instance(9, 3, m, sigma=0.3)
     fixed = shortlist.instances.recorded(noisy.features, noisy.means[None, :], m=m, sigma=0.3)
-    most = 120
+    most = 80
     for instance in (fixed, noisy):
         frame = shortlist.compare(
             ALL[name], instance, runs=2, seed=5, max_samples=most, progress=False, S=1.0

@@ -475,7 +475,7 @@ def test_resident_rows_do_not_drift(rows: int) -> None:
         posterior.row(arm)
     # One short of a refresh is the worst moment to look.
     updates = UPDATES[posterior.state.layout]
-    pull_by_turns(posterior.state, updates, 25 * 8192 - 1, means)
+    pull_by_turns(posterior.state, updates, 3 * 8192 - 1, means)
     V = 6e-4 * np.eye(9) + x.T @ (posterior.pulls[:, None] * x)
     gram = x @ np.linalg.solve(V, x.T)
     variances = np.diag(gram)
