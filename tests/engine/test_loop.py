@@ -102,15 +102,15 @@ def all_tied(K: int, m: int) -> Case:
 CASES: dict[str, Case] = {
     "K4 N2 m1": gaussian(4, 2, 1, sigma=0.15, epsilon=0.05, after=100),
     "K5 N3 m4": gaussian(5, 3, 4, sigma=0.6, epsilon=0.3, after=45),
-    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=45, delta=0.1),
-    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=45),
+    "K12 N3 m4": gaussian(12, 3, 4, sigma=0.2, epsilon=0.2, after=55, delta=0.1),
+    "K15 N6 m1": gaussian(15, 6, 1, sigma=0.9, epsilon=0.3, after=52),
     "K30 N5 m2": gaussian(30, 5, 2, sigma=0.5, epsilon=0.3, after=30),
     "K30 N6 m18": gaussian(30, 6, 18, sigma=0.5, epsilon=0.0, after=25),
     "K7 N9 m1": gaussian(7, 9, 1, sigma=0.4, epsilon=0.5, after=45),
     # At N far above K a smaller σ, hence λ_V = (σ/20)², costs the oracle's 40 × 40 inverse the
     # nine digits it needs; the package works in the row space and does not mind.
     "K6 N40 m2": gaussian(6, 40, 2, sigma=0.8, epsilon=1.5, after=45, delta=0.01),
-    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.7, after=45),
+    "K20 N20 m7": gaussian(20, 20, 7, sigma=0.2, epsilon=0.7, after=50),
     "K9 tied m4": all_tied(9, 4),
     "K80 N4 m3": gaussian(80, 4, 3, sigma=0.5, epsilon=0.0, after=20),
 }
@@ -563,7 +563,7 @@ def test_the_simulator_pulls_as_a_study(name: str) -> None:
     m = 2 if allowed(name, 2) else 1
     noisy = linear_instance(9, 3, m, sigma=0.3)
     fixed = shortlist.instances.recorded(noisy.features, noisy.means[None, :], m=m, sigma=0.3)
-    most = 80
+    most = 120
     for instance in (fixed, noisy):
         frame = shortlist.compare(
             ALL[name], instance, runs=2, seed=5, max_samples=most, progress=False, S=1.0
