@@ -21,7 +21,7 @@ from shortlist.numerics.jit import compile_at_once
 
 NAMES = sorted(path.stem for path in BENCHMARKS.glob("*.py"))
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md")))
-# CPU seconds of a command and of each process that it forks: a quarter of one where nothing is said,
+# CPU seconds of a command and of each process that it forks: a third of one where nothing is said,
 # and never cut short where it serves.
 SECONDS: dict[str, float] = {"endurance.py": 60, "million.py": 60, "scale.py": 2, "serve.py": 60}
 LOADING = 1  # what a program that it starts has in addition
@@ -138,7 +138,7 @@ def test_a_command_of_the_documentation_starts(command: tuple[str, ...], tmp_pat
     taken = (BENCHMARKS / program).read_text()
     words += [each for each in OPTIONS if f'"{each.partition("=")[0]}"' in taken]
     words += ARGUMENTS.get(program, [])
-    seconds = SECONDS.get(program, 0.25)
+    seconds = SECONDS.get(program, 0.35)
     limits = str(seconds), str(math.ceil(seconds + LOADING))
     start = [*forks.python(), "-c", STARTED, str(BENCHMARKS), *limits, program, *words]
     # A file, not a pipe: processes that it started may outlive it, and would hold a pipe open.
