@@ -87,7 +87,6 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
         missing("Chromium")
     rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
     with chromium.Chromium(tmp_path_factory.mktemp("profile"), rules) as opened:
-        opened.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
         yield opened
 
 
@@ -95,6 +94,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
 def fresh(browser: Chromium) -> Iterator[Chromium]:
     """The browser with a tab of its own, and nothing noted."""
     browser.tab()
+    # What a tab was granted goes with it.
+    browser.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
     browser.screen(1000, 900)
     for notes in (browser.requests, browser.complaints, browser.dialogs):
         notes.clear()
