@@ -243,7 +243,7 @@ def test_after_a_verification_arms_are_added_and_retired_too() -> None:
 @pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "bounded", "smallest"])
 def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     storage = tmp_path / "a.db"
-    settings: dict[str, Any] = {"epsilon": 0.02 if kind == "bounded" else 0.1, "storage": storage}
+    settings: dict[str, Any] = {"epsilon": 0.04 if kind == "bounded" else 0.1, "storage": storage}
     study = begin(kind, **settings)
     go(study)
     sign = -1.0 if kind == "smallest" else 1.0

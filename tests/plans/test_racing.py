@@ -287,7 +287,7 @@ def test_a_simulated_run_is_that_of_the_engine_step_by_step(name: str) -> None:
     seeds = np.arange(1, 3, dtype=np.uint64)
     with np.errstate(over="ignore"):
         quick, slow = (
-            engine.replicate(reward, instance.parameters, seeds, 3000)
+            engine.replicate(reward, instance.parameters, seeds, 1500)
             for reward in (instance.reward, instance.reward.interpreted())
         )
     assert quick.pulls.tolist() == slow.pulls.tolist()
