@@ -2,7 +2,7 @@
 
 The algorithm stops by bounds on the differences of means, which the base class has; the plans are
 its own: most pulls go to arms whose place is in doubt. Run it with ``python
-examples/new_algorithm.py``; ``docs/extending.md`` has all that a strategy can be.
+examples/new_algorithm.py``; ``own_bound.py`` has a bound of its own.
 """
 
 from __future__ import annotations

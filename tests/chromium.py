@@ -32,7 +32,7 @@ def program() -> str | None:
 
 
 class Chromium:
-    """One page of one browser, with all that it asked for and complained about."""
+    """One browser, a page at a time, with all that it asked for and complained about."""
 
     def __init__(self, profile: Path, *flags: str) -> None:
         browser = program()
@@ -59,6 +59,7 @@ class Chromium:
         self.complaints: list[str] = []
         self.dialogs: list[str] = []
         self._seen: set[str] = set()
+        self._tabs: list[str] = []
         self.tab()
 
     def __enter__(self) -> Chromium:
@@ -85,11 +86,19 @@ class Chromium:
         """Open a tab, and go on in it; returns what :meth:`switch` takes."""
         self._session = None
         target = self.do("Target.createTarget", url="about:blank")["targetId"]
+        self._tabs.append(target)
         attached = self.do("Target.attachToTarget", targetId=target, flatten=True)
         self.switch(attached["sessionId"])
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.do(f"{domain}.enable")
         return str(attached["sessionId"])
+
+    def close_tabs(self) -> None:
+        """Close all tabs: what is open asks its server on and on."""
+        self._session = None
+        for target in self._tabs:
+            self.do("Target.closeTarget", targetId=target)
+        self._tabs.clear()
 
     def switch(self, tab: str) -> None:
         """Go on in another tab."""

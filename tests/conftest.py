@@ -6,11 +6,14 @@ import gc
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -19,6 +22,9 @@ import once
 from paths import ROOT
 from requirements import missing
 from server import running_server, server_programs
+
+if TYPE_CHECKING:
+    from chromium import Chromium
 
 # Before NumPy is imported. Tests run side by side, and threads of BLAS that wait for a processor
 # keep it busy: products of large matrices took six times as long.
@@ -73,6 +79,31 @@ def without_garbage() -> None:
 
 
 @pytest.fixture(scope="session")
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
+    """One for all pages that a process of the tests opens; it finds nothing outside this machine."""
+    import chromium
+
+    if chromium.program() is None:
+        missing("Chromium")
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    with chromium.Chromium(tmp_path_factory.mktemp("profile"), rules) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fresh(browser: Chromium) -> Iterator[Chromium]:
+    """The browser with a tab of its own, and nothing noted."""
+    browser.tab()
+    # What a tab was granted goes with it.
+    browser.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
+    browser.screen(1000, 900)
+    for notes in (browser.requests, browser.complaints, browser.dialogs):
+        notes.clear()
+    yield browser
+    browser.close_tabs()
+
+
+@pytest.fixture(scope="session")
 def postgres() -> Iterator[str]:
     """The address of a server started for these tests, without a database's name."""
     programs = server_programs()
@@ -81,6 +112,19 @@ def postgres() -> Iterator[str]:
         return
     with running_server(programs, durable=False) as server:
         yield server.address
+
+
+@pytest.fixture
+def forked_readers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """HDF5 files are read by forks: a true start, as in test_separate_process.py, takes much longer."""
+    from shortlist.files import separate_process
+
+    def run(command: list[str], **how: Any) -> subprocess.CompletedProcess[bytes]:
+        assert command[:2] == [sys.executable, "-I"]
+        return subprocess.run([*forks.python(), *command[2:]], **how)
+
+    stands_for = SimpleNamespace(run=run, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(separate_process, "subprocess", stands_for)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -80,6 +80,7 @@ def program() -> tuple[str, ...]:
 MODULES = (
     *("matplotlib.pyplot", "pandas", "scipy.optimize", "scipy.stats", "shortlist.cli.app"),
     *("psycopg", "sqlalchemy.dialects.postgresql", "sqlalchemy.dialects.sqlite"),
+    *("h5py", "shortlist.files.separate_process"),
 )
 
 

@@ -106,7 +106,10 @@ STUDIES: dict[str, Callable[[], shortlist.Study]] = {
 }
 
 # Their pictures are those of the others, with other numbers.
-UNDRAWN = {"initial pulls", "heuristic", "heuristic, running", "audited", "by default, running"}
+UNDRAWN = {
+    *("initial pulls", "heuristic", "heuristic, running", "audited", "in its audit"),
+    *("by default, begun", "by default, running"),
+}
 
 
 @cache

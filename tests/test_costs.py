@@ -88,7 +88,13 @@ def test_the_cost_falls_where_it_is_stated(given: dict[str, Any]) -> None:
     more = {"noise": "bernoulli"} if given.get("bounded") else {}
     told = {"sigma": "bounded", "reward_range": (0.0, 1.0)} if given.get("bounded") else {}
     described = {"features": features, "means": means, "m": 3, "sigma": 0.5, **more}
-    settings = {"runs": 4, "epsilon": 0.1, "workers": 1, "progress": False, **told}
+    settings = {
+        "runs": 4,
+        "epsilon": 0.2 if given.get("bounded") else 0.1,
+        "workers": 1,
+        "progress": False,
+        **told,
+    }
     stated = shortlist.instances.from_arrays(**described, costs=costs)
     plain = shortlist.instances.from_arrays(**described)
     found = shortlist.compare(given["algorithm"], stated, **settings)

@@ -16,6 +16,7 @@ SAID = {
     "plates": "results independent but for a shift that each block shares",
     "queues": "The 3 of smallest mean, of 12, up to a difference of 0.05, with 95 % confidence",
     "new_algorithm": "In doubt",
+    "own_bound": "Doubling",
     "dataframe": "Forecast: about ",
 }
 

@@ -6,12 +6,14 @@ import pytest
 
 import fuzz
 
+pytestmark = pytest.mark.usefixtures("forked_readers")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", fuzz.KINDS)
 def test_a_mutated_file_is_read_or_refused(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHORTLIST_MAX_SECONDS", "5")
-    count = round(30 * fuzz.KINDS[kind].share)
+    count = round(20 * fuzz.KINDS[kind].share)
     counted, failed, _ = fuzz.cases(kind, range(count), seed=1)
     assert failed == []
     assert counted.total() == count

@@ -1,9 +1,8 @@
-"""A commit whose reply was lost: it is said to be unknown, and what is repeated counts once."""
+"""Commits that fail and replies that are lost; cuts before every message are in torture.py."""
 
 from __future__ import annotations
 
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -13,9 +12,8 @@ import numpy as np
 import pytest
 
 import shortlist
-from history import check_history
 from proxy import Proxy, Side
-from shortlist.errors import OutcomeUnknown, StorageError, TrialClosed
+from shortlist.errors import StorageError, TrialClosed
 from shortlist.storage import sql
 
 X = np.random.default_rng(5).normal(size=(6, 3))
@@ -40,70 +38,6 @@ def line(postgres: str) -> Iterator[tuple[Proxy, str, str]]:
         yield proxy, f"{host}:{proxy.port}/{name}?sslmode=disable", f"{postgres}/{name}"
     finally:
         proxy.close()
-
-
-def cut_everywhere(
-    proxy: Proxy, act: Callable[[], Any], *, every: int = 1
-) -> Iterator[tuple[Side, int, Any]]:
-    """Do something with the line cut before each message of it: what came out, or the error."""
-    proxy.count()
-    act()
-    length = dict(proxy.seen)
-    sides: tuple[Side, Side] = ("client", "server")
-    for side in sides:
-        for number in range(0, length[side], every):
-            proxy.count((side, number))
-            try:
-                came: Any = act()
-            except StorageError as error:
-                came = error
-            yield side, number, came
-
-
-@pytest.mark.slow
-def test_what_is_repeated_counts_once(line: tuple[Proxy, str, str]) -> None:
-    """Unrequested results by their key, results of trials by their value, requests by their key."""
-    proxy, through, direct = line
-    study = begin(through)
-    keys = count()
-    told: list[tuple[int, float]] = []
-    asked: list[int] = []
-
-    def once(act: Callable[[], Any]) -> Any:
-        """What comes of an act that is repeated while its outcome is unknown or it was refused."""
-        for _ in range(20):
-            try:
-                return act()
-            except StorageError as error:
-                said.append(error)
-            time.sleep(0.02)  # the line takes a while until it can be had again
-        raise AssertionError(f"it was refused each time: {said[-1]}")
-
-    def tell_unasked() -> None:
-        value, key = float(next(VALUES)), f"key {next(keys)}"
-        once(lambda: study.tell(arm=1, value=value, key=key))
-        told.append((1, value))
-
-    def ask_and_tell() -> None:
-        key, value = f"request {next(keys)}", float(next(VALUES))
-        [trial] = once(lambda: study.ask(1, key=key))
-        asked.append(trial.number)
-        assert once(lambda: study.tell(trial, value, if_told="same")).value == value
-        told.append((trial.arm, value))
-
-    said: list[StorageError] = []
-    for act in (tell_unasked, ask_and_tell):
-        act()  # a new line first takes longer
-        for _ in cut_everywhere(proxy, act, every=2):
-            pass
-    for error in said:
-        unknown = isinstance(error, OutcomeUnknown)
-        assert ("repeat the call" if unknown else "othing was changed") in str(error)
-    assert {type(error) for error in said} >= {OutcomeUnknown}
-    loaded = shortlist.Study.load(direct)
-    check_history(loaded, told, told)
-    assert not loaded.pending
-    assert len(set(asked)) == len(asked)
 
 
 @pytest.mark.slow

@@ -71,7 +71,7 @@ def test_units_change_no_pull(algorithm: Any, units: tuple[float, ...]) -> None:
 def pulls_in_units(algorithm: Any, units: tuple[float, ...]) -> list[int]:
     x = features_of_size_one()
     means = x @ np.array([1.0, -0.7, 0.4])
-    return pulls_of(x * np.array(units), means, 2.0, 120, m=2, algorithm=algorithm)[0]
+    return pulls_of(x * np.array(units), means, 2.0, 70, m=2, algorithm=algorithm)[0]
 
 
 def test_columns_of_very_different_size_give_no_wrong_arm() -> None:
@@ -205,7 +205,7 @@ def test_nearly_equal_arms_are_not_told_apart_by_rounding(
 def test_no_study_of_nearly_equal_arms_raises(algorithm: Any, apart: float) -> None:
     x, theta = nearly_equal(apart)
     for epsilon in (0.0, 1e-9):
-        pulls_of(x, x @ theta, 1.0, 150, m=1, algorithm=algorithm, epsilon=epsilon)
+        pulls_of(x, x @ theta, 1.0, 90, m=1, algorithm=algorithm, epsilon=epsilon)
 
 
 @pytest.mark.slow

@@ -83,7 +83,8 @@ def parsed(page: Path) -> Page:
 
 def draw_most(reproduced: Reproduced, out: Path) -> list[Path]:
     """The pictures; those that are boxes like the first one are copies of it."""
-    if reproduced.experiment.name not in ("figure-1b", "appendix-omega", "appendix-random"):
+    boxes = ("figure-1b", "figure-1c", "appendix-omega", "appendix-random")
+    if reproduced.experiment.name not in boxes:
         return draw(reproduced, out)
     return [
         Path(shutil.copy(out / f"figure-1a.{kind}", out / f"{reproduced.experiment.name}.{kind}"))

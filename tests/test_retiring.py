@@ -243,7 +243,7 @@ def test_after_a_verification_arms_are_added_and_retired_too() -> None:
 @pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "bounded", "smallest"])
 def test_arms_are_added_while_a_study_runs(kind: str, tmp_path: Path) -> None:
     storage = tmp_path / "a.db"
-    settings: dict[str, Any] = {"epsilon": 0.02 if kind == "bounded" else 0.1, "storage": storage}
+    settings: dict[str, Any] = {"epsilon": 0.04 if kind == "bounded" else 0.1, "storage": storage}
     study = begin(kind, **settings)
     go(study)
     sign = -1.0 if kind == "smallest" else 1.0
@@ -389,6 +389,21 @@ def test_the_guarantee_counts_the_proofs_that_were_begun() -> None:
         assert ("given all of them" in found) == given
 
 
+@pytest.mark.parametrize("wider", [True, False])
+def test_after_a_widening_answers_before_and_after_a_retirement_have_a_risk_each(
+    wider: bool,
+) -> None:
+    """ε was chosen by results, so that a pair may be wrong with one of the two lists of arms."""
+    study = begin()
+    go(study, 27)
+    if wider:
+        study.widen(0.01)
+    study.retire("C01", reason="out of stock", whatever_the_results=True)
+    study.retire("C02", reason="toxic")
+    found = dict(conditions(study))["Retired because of results"]
+    assert f"has probability {3 if wider else 2}δ at most" in found
+
+
 # Storage
 
 
@@ -473,6 +488,7 @@ def test_results_of_arms_that_are_not_there_are_left_out_and_counted() -> None:
     assert len(told) == old.evaluations - lost
     text = dict(conditions(fewer))["Carried over"]
     assert f"Left out were {lost} results of 'C00', 'C01'" in text
+    assert "had no part in the choice of the arms, m, δ and ε" in text
     assert fewer.carry_over(old) == told  # each counts once
     with pytest.raises(errors.InvalidInput, match="of no arm of this study"):
         Study(arms=["a", "b"], m=1, sigma=0.3).carry_over(old)

@@ -6,14 +6,13 @@ import html
 import json
 import logging
 import re
-import shutil
-import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import yaml
 
+from chromium import Chromium
 from once import once
 
 mkdocs_build = pytest.importorskip("mkdocs.commands.build")
@@ -88,26 +87,19 @@ def test_a_page_shows_no_markup_of_other_languages(page: Path, site: Path) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_katex_draws_every_formula(tmp_path: Path) -> None:
+def test_katex_draws_every_formula(fresh: Chromium, tmp_path: Path) -> None:
     every = sorted({formula for page in PAGES for formula in sources(page)})
     assert len(every) > 100
     page = tmp_path / "formulas.html"
     script = (DOCS / "vendor" / "katex" / "katex.min.js").as_uri()
     page.write_text(
-        f"<script src='{script}'></script><pre id='wrong'></pre><script>"
-        f"const wrong = []; for (const formula of {json.dumps(every)}) "
+        f"<script src='{script}'></script><script>"
+        f"window.wrong = []; for (const formula of {json.dumps(every)}) "
         "try { katex.renderToString(formula, {strict: 'error', displayMode: true}); } "
-        "catch (error) { wrong.push(formula + ': ' + error.message); }"
-        "document.getElementById('wrong').textContent = JSON.stringify(wrong);</script>"
+        "catch (error) { wrong.push(formula + ': ' + error.message); }</script>"
     )
-    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"]
-    done = subprocess.run(
-        [*command, page.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
-    found = re.search(r"<pre id=\"wrong\">(.*?)</pre>", done.stdout, flags=re.S)
-    assert found is not None
-    assert json.loads(html.unescape(found[1])) == []
+    fresh.open(page, settle=False)
+    assert fresh.run("window.wrong") == []
 
 
 def sources(page: Path) -> list[str]:
@@ -166,20 +158,16 @@ def test_every_public_name_is_in_the_reference() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium")
-def test_descriptions_of_parameters_have_room(site: Path, tmp_path: Path) -> None:
-    from chromium import Chromium
-
-    with Chromium(tmp_path) as browser:
-        browser.screen(1280, 900)
-        for page in sorted((site / "reference").glob("*.html")):
-            browser.open(page, settle=False)
-            narrow = browser.run(
-                "[...document.querySelectorAll('article li, article td')]"
-                ".filter(e => e.innerText.length > 60 && e.clientWidth < 200).length"
-            )
-            assert narrow == 0, page.name
-            assert browser.run("document.documentElement.scrollHeight") < 25_000, page.name
+def test_descriptions_of_parameters_have_room(site: Path, fresh: Chromium) -> None:
+    fresh.screen(1280, 900)
+    for page in sorted((site / "reference").glob("*.html")):
+        fresh.open(page, settle=False)
+        narrow = fresh.run(
+            "[...document.querySelectorAll('article li, article td')]"
+            ".filter(e => e.innerText.length > 60 && e.clientWidth < 200).length"
+        )
+        assert narrow == 0, page.name
+        assert fresh.run("document.documentElement.scrollHeight") < 25_000, page.name
 
 
 def test_versions_agree() -> None:

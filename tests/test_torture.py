@@ -28,7 +28,7 @@ def server() -> Iterator[Server]:
 
 
 def test_cut_lines(server: Server) -> None:
-    figures = torture.cut_lines(server, every=5)
+    figures = torture.cut_lines(server, every=4)
     assert figures["cuts"] > 8
     assert figures["unknown"] > 0
 
@@ -51,4 +51,4 @@ def test_forks(tmp_path: Path) -> None:
 
 
 def test_strangers(tmp_path: Path) -> None:
-    assert torture.strangers(str(tmp_path / "study.db"), 300, 256, 8)["acknowledged"] >= 8
+    assert torture.strangers(str(tmp_path / "study.db"), 300, 256, 3)["acknowledged"] >= 3

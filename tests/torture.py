@@ -124,16 +124,15 @@ def cut_lines(server: Server, every: int = 1) -> Figures:
     through = storage.replace(f":{server.port}/", f":{proxy.port}/") + "?sslmode=disable"
     study = begin(through)
     acknowledged: list[Pair] = []
-    figures = {"cuts": 0, "refused": 0, "unknown": 0}
+    said: list[StorageError] = []
+    cuts = 0
 
     def repeated(act: Callable[[], Any]) -> Any:
         while True:
             try:
                 return act()
-            except OutcomeUnknown:
-                figures["unknown"] += 1
-            except StorageError:
-                figures["refused"] += 1
+            except StorageError as error:
+                said.append(error)
 
     def ask() -> Any:
         key = f"request {new_value()}"
@@ -159,12 +158,17 @@ def cut_lines(server: Server, every: int = 1) -> Figures:
         for side in sides:
             for number in range(0, length[side], every):
                 proxy.count((side, number))
-                figures["cuts"] += 1
+                cuts += 1
                 act()
     proxy.close()
+    unknown = [error for error in said if isinstance(error, OutcomeUnknown)]
+    for error in said:
+        words = "repeat the call" if error in unknown else "othing was changed"
+        assert words in str(error), error
     loaded = shortlist.Study.load(storage)
     assert not loaded.pending, "an orphan was left"
     check_history(loaded, acknowledged, acknowledged)
+    figures = {"cuts": cuts, "refused": len(said) - len(unknown), "unknown": len(unknown)}
     return {**figures, "acknowledged": len(acknowledged)}
 
 

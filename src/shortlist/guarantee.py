@@ -590,7 +590,7 @@ def conditions_of(course: Course) -> list[Condition]:
         ("Carried over", course.carried): "Results carried over from an earlier study: "
         f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it, and that these results had "
-        "no part in the choice of m, δ and ε."
+        "no part in the choice of the arms, m, δ and ε."
         f"{course.sources}",
         (
             "Slack",

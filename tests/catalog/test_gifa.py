@@ -70,8 +70,9 @@ class TestContract:
     @pytest.mark.slow
     def test_slack_stops_sooner(self, name: str) -> None:
         instance = instance_for(name, 6.0)
+        runs = 10 if "LinGame" in name else 4  # of a wider spread
         exact, slack = (
-            shortlist.compare(name, instance, runs=10, epsilon=e, progress=False).frame["samples"]
+            shortlist.compare(name, instance, runs, epsilon=e, progress=False).frame["samples"]
             for e in (0.0, 0.5)
         )
         assert slack.mean() < exact.mean()

@@ -32,6 +32,7 @@ def test_one_byte_does_not_stop_the_program(
     assert time.monotonic() - began < 30.0
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_what_lies_in_another_file_is_not_read(tmp_path: Path) -> None:
     secret = tmp_path / "secret.h5"
     with h5py.File(secret, "w") as file:
@@ -65,6 +66,7 @@ def test_what_lies_in_another_file_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_readers")
 @pytest.mark.parametrize("which", ["matrix", "ids", "dense", "sparse"])
 def test_a_declared_shape_takes_no_memory(
     which: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

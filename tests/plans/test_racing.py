@@ -93,6 +93,23 @@ def test_an_arm_that_came_out_of_the_list_after_another_was_accepted(
     assert not found.open_outside.any()
 
 
+@pytest.mark.parametrize("kind", [NORMAL, PAIRED])
+def test_an_arm_that_left_beside_another_list_is_bounded_by_its_results_alone(
+    kind: Interval,
+) -> None:
+    """Arm 2 was rejected when arm 0 was the list, which says nothing of it beside arm 1."""
+    strategy = OwnIntervalStrategy(ReducedProblem(np.eye(3), 1, 0.1, DELTA, 0.0), kind, True)
+    for values in ([1.0, 0.9, 0.2], [0.2, 0.65, 0.0]):
+        strategy.decide(PlanResults.at(strategy.plan, np.array(values)), 0)
+    assert strategy._now.status.tolist() == [racing.OPEN, racing.OPEN, racing.REJECTED]
+    assert strategy.b == 1
+    _, lower, upper = strategy.differences(1)
+    own = strategy.intervals()
+    assert upper[2] == own[1][2] - own[0][1] > 0.0
+    assert lower[2] == own[0][2] - own[1][1]
+    assert upper[0] == strategy.statistic
+
+
 # Intervals
 
 
@@ -270,7 +287,7 @@ def test_a_simulated_run_is_that_of_the_engine_step_by_step(name: str) -> None:
     seeds = np.arange(1, 3, dtype=np.uint64)
     with np.errstate(over="ignore"):
         quick, slow = (
-            engine.replicate(reward, instance.parameters, seeds, 3000)
+            engine.replicate(reward, instance.parameters, seeds, 1500)
             for reward in (instance.reward, instance.reward.interpreted())
         )
     assert quick.pulls.tolist() == slow.pulls.tolist()

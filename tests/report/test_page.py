@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from chromium import Chromium, program
+from chromium import Chromium
 from report_pages import (
     EVIL,
     HOSTILE,
@@ -34,7 +34,6 @@ from report_pages import (
     undrawn,
     words_of,
 )
-from requirements import missing
 from shortlist import report
 from shortlist.errors import InvalidSetting
 from shortlist.report.rendering import displayable
@@ -402,24 +401,6 @@ def test_colours_can_be_told_apart() -> None:
             for paper in papers:
                 a, b = sorted((luminance(colours[ink]), luminance(colours[paper])))
                 assert (b + 0.05) / (a + 0.05) >= 4.5, (ink, paper)  # WCAG 2, level AA
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    if program() is None:
-        missing("Chromium")
-    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    with Chromium(tmp_path_factory.mktemp("profile"), rules) as chromium:
-        chromium.do("Browser.grantPermissions", permissions=["clipboardReadWrite"])
-        yield chromium
-
-
-@pytest.fixture
-def fresh(browser: Chromium) -> Chromium:
-    browser.screen(1000, 900)
-    for notes in (browser.requests, browser.complaints, browser.dialogs):
-        notes.clear()
-    return browser
 
 
 @pytest.fixture

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-import chromium
+from chromium import Chromium
 from reproduction.agreement import Reproduced
 from reproduction.experiments import EXPERIMENTS
 from reproduction.page import TITLE, summary, write_page
 from reproduction.panels import PI_6
-from requirements import missing
 from shortlist.plot.figure import load_pyplot, save
 from tests.reproduction.faked import faked
 
@@ -48,17 +47,14 @@ def test_the_reproduce_page_has_a_content_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_pictures_of_the_reproduce_page_are_shown(tmp_path: Path) -> None:
-    if chromium.program() is None:
-        missing("Chromium")
+def test_the_pictures_of_the_reproduce_page_are_shown(fresh: Chromium, tmp_path: Path) -> None:
     figure = load_pyplot().figure()
     save(figure, tmp_path / "a")
     hostile = '<img src="http://127.0.0.1:9/x.png"><script>document.title = "owned"</script>'
     page = reproduce_page(tmp_path)
     words = page.read_text(encoding="utf-8")
     page.write_text(words.replace("</body>", f"{hostile}</body>"), encoding="utf-8")
-    with chromium.Chromium(tmp_path / "profile") as browser:
-        browser.open(page)
-        assert browser.run("document.images[0].naturalWidth") > 100
-        assert browser.run("document.images[1].naturalWidth") == 0
-        assert browser.run("document.title") == TITLE
+    fresh.open(page)
+    assert fresh.run("document.images[0].naturalWidth") > 100
+    assert fresh.run("document.images[1].naturalWidth") == 0
+    assert fresh.run("document.title") == TITLE

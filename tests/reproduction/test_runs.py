@@ -20,7 +20,7 @@ from reproduction.runs import Runs
 def test_the_cells_agree_with_the_published_counts(tmp_path: Path) -> None:
     few = [cell for cell in EXPERIMENTS["complexity-table"].cells if cell.K <= 20]
     for cell in few:
-        instances = Runs(tmp_path, 10, 0, 2).of_cell(cell)
+        instances = Runs(tmp_path, 10, 0, 1).of_cell(cell)
         row = cell_row(cell, instances)
         assert row.instances == len(instances) == 20
         assert row.agrees, cell

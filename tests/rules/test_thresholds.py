@@ -128,6 +128,7 @@ X = np.random.default_rng(5).standard_normal((6, 3))
 MIXTURE = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
 FEATURES: dict[str, Any] = {"features": X, "algorithm": "m-LinGapE"}
 MISLID = {"features": X, "algorithm": shortlist.MisLid(misspecification=0.02, stop="glr")}
+OWN_RESULTS = "Guess-and-verify (own results)"
 COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
 EACH = [0.5, 0.4, 0.3, 0.5, 0.5, 0.2]
 
@@ -156,8 +157,13 @@ def printed(study: shortlist.Study) -> np.ndarray:
         many = 1.0 / np.diag(gram)
         level = np.log(8 / delta) + 0.5 * (np.log1p(many / 3) + np.log1p(many.max() / 3))
         return np.asarray(sigma * np.sqrt(2 * level * (1 + 3 / many) / many))
-    if formula.startswith("M/I"):  # by own results, with one of each arm in the first plan
-        return np.asarray(sigma * mixture_threshold(np.log(1 / delta), pulls) / np.sqrt(pulls))
+    if formula.startswith("M/I"):  # by own results, with as many of each arm in the first plan
+        assert procedure.interval.meaning.endswith(
+            "without the share for σ where that is estimated)"
+        )
+        first, left = len(procedure.engine.setup.initial) / 6, study.problem.noise.left_of(delta)
+        C = mixture_threshold(np.log(1 / left), pulls / first)
+        return np.asarray(C * sigma / np.sqrt(pulls))
     if "left the race" in procedure.interval.meaning:
         C = np.sqrt(2 * np.log(K1 * 6 * pulls**ALPHA / delta))
     usual = C * sigma * np.sqrt(np.diag(gram))
@@ -190,6 +196,7 @@ def printed(study: shortlist.Study) -> np.ndarray:
         ({"algorithm": "Racing"}, "μ̂ ± Cσ/√N"),
         ({"algorithm": "Racing (paired)"}, INTERVAL.formula),
         ({"algorithm": "Uniform"}, INTERVAL.formula),
+        ({"algorithm": OWN_RESULTS, "sigma": "estimate"}, INTERVAL.formula),
         (MISLID, "by the model or by own results"),
     ],
     ids=lambda each: (

@@ -4,38 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import forks
 import shortlist
-from chromium import Chromium, program
+from chromium import Chromium
 from report_pages import EVIL, HOSTILE, PAYLOAD
-from requirements import missing
 from served import TOKEN, begun, server_of
 from shortlist.study.plate import write_plate
 
 QUOTED = '"{}"'.format(HOSTILE[0].replace('"', '""'))  # as CSV has it
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chromium]:
-    if program() is None:
-        missing("Chromium")
-    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    with Chromium(tmp_path_factory.mktemp("profile"), rules) as chromium:
-        yield chromium
-
-
-@pytest.fixture
-def fresh(browser: Chromium) -> Chromium:
-    browser.tab()
-    browser.screen(1000, 900)
-    for notes in (browser.requests, browser.complaints, browser.dialogs):
-        notes.clear()
-    return browser
 
 
 @pytest.fixture
@@ -225,23 +205,23 @@ def test_a_wrong_token_shows_nothing_and_a_new_one_is_asked_for(
 
 
 @pytest.mark.slow
-def test_two_tabs_follow_one_study(browser: Chromium, place: Path) -> None:
+def test_two_tabs_follow_one_study(fresh: Chromium, place: Path) -> None:
     begun(place)
     with server_of(place) as address:
-        tabs = [browser.tab(), browser.tab()]
+        tabs = [fresh.tab(), fresh.tab()]
         for tab in tabs:
-            browser.switch(tab)
-            browser.open(f"{address}/{TOKEN}/")
-        browser.switch(tabs[0])
+            fresh.switch(tab)
+            fresh.open(f"{address}/{TOKEN}/")
+        fresh.switch(tabs[0])
         # A page in the background rests; this one is told that it is seen.
-        browser.do("Page.bringToFront")
-        browser.click("form[action=ask] button")
-        says(browser, "8 trials to be measured")
-        browser.switch(tabs[1])
-        browser.do("Page.bringToFront")
-        says(browser, "8 open trials")
-        browser.click("form[action=ask] button")  # its own key: another plate
-        says(browser, "8 trials to be measured: 8–15.")
+        fresh.do("Page.bringToFront")
+        fresh.click("form[action=ask] button")
+        says(fresh, "8 trials to be measured")
+        fresh.switch(tabs[1])
+        fresh.do("Page.bringToFront")
+        says(fresh, "8 open trials")
+        fresh.click("form[action=ask] button")  # its own key: another plate
+        says(fresh, "8 trials to be measured: 8–15.")
     assert len(shortlist.Study.load(place).trials) == 16
 
 

@@ -78,7 +78,7 @@ def test_a_stored_study_is_the_study_in_memory(
         else:
             for study in (memory, stored):
                 study.tell(arm=int(action) % 8, value=0.25 * step)
-        if step % 10 == 0:
+        if step % 16 == 0:
             assert_same(stored, memory)
             stored = shortlist.Study.load(path)
             assert_same(stored, memory)

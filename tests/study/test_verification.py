@@ -45,7 +45,7 @@ def stop(
     most: int = 20_000,
     sigma: float = SIGMA,
     *,
-    by_plans: bool = False,
+    by_plans: bool = True,
 ) -> shortlist.Shortlist:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", errors.LinearityRejected)
@@ -63,7 +63,7 @@ def is_right(study: Study, means: Any, epsilon: float = EPSILON) -> bool:
 
 def test_the_first_word_says_what_is_assumed() -> None:
     study = begin()
-    first = stop(study)
+    first = stop(study, by_plans=False)
     assert first.guarantee.text.startswith("Proven if the means are linear in the features: with")
     assert (guarantee_of(study).badge, guarantee_of(study).level) == ("Proven if linear", "plain")
     assert (
@@ -74,7 +74,7 @@ def test_the_first_word_says_what_is_assumed() -> None:
     study.verify()
     assert (study.done, study.stage, study.shortlist.final) == (False, "verification", False)
     assert study.shortlist.guarantee.text.startswith("No guarantee yet")
-    second = stop(study)
+    second = stop(study, by_plans=False)
     assert second.final
     assert second.guarantee.text.startswith("Proven: with probability at least 0.95")
     assert "linear" not in second.guarantee.text
@@ -97,7 +97,7 @@ def test_the_audit_is_told_beside_the_span_and_the_gap() -> None:
 def test_a_hint_against_linearity_is_part_of_the_guarantee() -> None:
     for seed in range(40):
         study = begin(seed=seed, sigma=0.36, epsilon=0.1)  # a little less than the noise
-        stop(study, by_plans=True)
+        stop(study)
         [fit] = [finding for finding in study.health() if finding.name == "fit"]
         if fit.level == "note" and study.done:
             break
@@ -114,12 +114,12 @@ def test_a_wrong_list_is_not_verified() -> None:
         errors_found = 0
         for number in range(runs):
             study = begin(DOSE, seed=1000 * seed + number, sigma=0.25, delta=0.2)
-            stop(study, BENT, sigma=0.25, by_plans=True)
+            stop(study, BENT, sigma=0.25)
             if study.done:
                 wrong_first.append(not is_right(study, BENT))
                 assert guarantee_of(study).badge != "Proven"
             study.verify()
-            stop(study, BENT, sigma=0.25, by_plans=True)
+            stop(study, BENT, sigma=0.25)
             assert study.done
             assert guarantee_of(study).badge == "Proven"
             errors_found += not is_right(study, BENT)
@@ -309,10 +309,10 @@ def test_the_price_is_about_what_it_takes() -> None:
     ratios = []
     for seed in range(11):
         study = begin(seed=seed)
-        stop(study, by_plans=True)
+        stop(study)
         expected, before = expected_evaluations(study), study.evaluations
         study.verify()
-        stop(study, by_plans=True)
+        stop(study)
         ratios.append((study.evaluations - before) / expected)
     assert 0.5 < np.median(ratios) < 2.0
 

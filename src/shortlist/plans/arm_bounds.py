@@ -25,7 +25,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.plans.results import placed
-from shortlist.rules.thresholds import ArmInterval, mixture_threshold
+from shortlist.rules.thresholds import RISK, ArmInterval, mixture_threshold
 
 # Rounding error of a difference of two fitted means, over the largest mean. It does not shrink with
 # more results, so it is added to widths that are not far above it.
@@ -35,8 +35,8 @@ FORMULA = "M/I ± σ√((1 + ρ/I)(2 ln(1/δ) + ln(1 + I/ρ))/I)"
 INTERVAL = ArmInterval(
     FORMULA,
     f"{FORMULA}, with M/I the average of what each plan's own results say of the arm, I its "
-    "information (one over its variance, in units of σ²), and ρ that of the first plan or, with the "
-    "features as a guide, of one result",
+    "information (one over its variance, in units of σ²), ρ that of the first plan or, with the "
+    f"features as a guide, of one result, and {RISK}",
     FORMULA,
 )
 

@@ -22,7 +22,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.numerics.linear import solve_lower
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.engine import PlanEngine, PlanProgress, take_steps
+from shortlist.plans.engine import Plan, PlanEngine, PlanProgress, take_steps
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import UPDATES
@@ -282,7 +282,7 @@ class BudgetEngine(PlanEngine):
         self, posterior: Posterior, now: Any, seed: int, steps: Steps, position: Position
     ) -> BudgetProgress:
         """Take steps from ``position`` to the stop or to their end."""
-        unlimited = np.full(len(now.strategy.plan), UNLIMITED, np.int64)
+        unlimited = Plan(np.full(len(now.strategy.plan), UNLIMITED, np.int64))
 
         def take(until: int) -> None:
             updates, given = UPDATES[posterior.state.layout], (unlimited, now.results, False, False)

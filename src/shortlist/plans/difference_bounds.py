@@ -180,7 +180,11 @@ class DifferenceBounds:
         return contrast_threshold(self.level, self.information[i, j] / self.first[i, j])
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
-        """Estimates of μ_i − μ_j for every arm i, with −B_ji and B_ij; 0 for j itself."""
+        """Estimates of μ_i − μ_j for every arm i, with −B_ji and B_ij; 0 for j itself.
+
+        They are what the stop reads: at most 0 for a rejected i, which bounds μ_i − μ_j if j is among
+        the m best, and for an accepted j, if i is not.
+        """
         bounds = self.bounds()
         gap = np.zeros(len(bounds))
         others = np.arange(len(bounds)) != j

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +23,7 @@ from shortlist.numerics.records import (
     Integers,
     Keys,
     Reals,
+    Record,
     Table,
 )
 from shortlist.plans.results import PlanResults, add_result
@@ -34,6 +36,13 @@ from shortlist.rules.rule import Reward, Rule
 # Arms: with fewer, a decision is a matter of the interpreter. Two threads took 1.03 to 1.8 times as
 # long as one with 4 to 10 arms, and 0.5 to 0.9 times as long with 100.
 ARMS_FOR_THREADS = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Record):
+    """How many results of each arm a plan asks for; machine code takes a record at once."""
+
+    pulls: Integers
 
 
 class PlanProgress:
@@ -278,7 +287,7 @@ class PlanEngine:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
             if strategy.counts_all:
                 now.results = now.results.with_room(len(steps.kinds))
-            given = strategy.plan, now.results, strategy.counts_all, self.stops(strategy)
+            given = Plan(strategy.plan), now.results, strategy.counts_all, self.stops(strategy)
             if not gather(state, UPDATES[layout], *given, steps, position):
                 break
             late = False
@@ -344,7 +353,7 @@ class PlanEngine:
 def take_steps(
     state: State,
     updates: Updates,
-    plan: Integers,
+    plan: Plan,
     results: PlanResults,
     all_count: bool,
     certain: bool,
@@ -353,12 +362,12 @@ def take_steps(
 ) -> bool:
     """Take steps until the plan's results are in (True) or the steps end; see ``follow``.
 
-    For each arm only the first ``plan[a]`` results count, and where ``all_count`` all those of blocks;
+    For each arm only the first ``plan.pulls[a]`` results count, and where ``all_count`` all those of blocks;
     all of them enter the posterior. Where the answer is ``certain``, one result after a stop that was taken back is enough.
     """
     missing = 0
-    for a in range(plan.shape[0]):
-        missing += max(plan[a] - results.pulls[a], 0)
+    for a in range(plan.pulls.shape[0]):
+        missing += max(plan.pulls[a] - results.pulls[a], 0)
     while position.next[0] < steps.kinds.shape[0]:
         step = position.next[0]
         kind = steps.kinds[step]
@@ -368,7 +377,7 @@ def take_steps(
             elif kind == TAKE:
                 arm = steps.arms[step]
                 take_in(state, updates, arm, steps.values[step])
-                if results.pulls[arm] < plan[arm]:
+                if results.pulls[arm] < plan.pulls[arm]:
                     add_result(results, arm, steps.values[step], steps.blocks[step])
                     missing -= 1
                 elif all_count and steps.blocks[step] != NO_BLOCK:

@@ -46,7 +46,7 @@ from shortlist.noise.bounded import StatedRange
 from shortlist.noise.estimated import OwnSigma
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
-from shortlist.plans.bets.linear import ByLinearBets
+from shortlist.plans.bets.linear import INTERVAL_OF_LINEAR_BETS, ByLinearBets
 from shortlist.plans.bets.normal import INTERVAL_OF_LIKELIHOODS, ByLikelihoods
 from shortlist.plans.bets.pooled import INTERVAL_OF_BETS
 from shortlist.plans.evidence import (
@@ -65,7 +65,7 @@ from shortlist.plans.phased import NARROWED, SHORTEST
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
-from shortlist.rules.thresholds import EACH_ARM, StrategyThreshold
+from shortlist.rules.thresholds import EACH_ARM, ArmInterval, StrategyThreshold
 
 LIKELY = 0.6  # chance that the guess is right at which it is named
 LIKELY_AGAIN = 0.5  # the same for a later naming
@@ -803,14 +803,18 @@ NAMED_BETS = StrategyThreshold(
 )
 
 
-def with_bets(planned: Planned, strategy: Callable[[ReducedProblem], Strategy]) -> Planned:
+def with_bets(
+    planned: Planned,
+    strategy: Callable[[ReducedProblem], Strategy],
+    interval: ArmInterval = INTERVAL_OF_BETS,
+) -> Planned:
     """An algorithm that tests results in a range by bets, with another strategy."""
     bets = replace(
         planned,
         strategy=strategy,
         threshold=NAMED_BETS,
         works=("karnin", "waudby_smith"),
-        interval=INTERVAL_OF_BETS,
+        interval=interval,
         results=StatedRange(),
     )
     return replace(planned, in_range=bets)
@@ -837,7 +841,9 @@ def with_likelihoods(planned: Planned) -> Planned:
     return replace(planned, own_sigma=likelihoods)
 
 
-def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
+def _guess_and_verify(
+    name: str, summary: str, of_bets: ArmInterval = INTERVAL_OF_BETS, **others: Any
+) -> Planned:
     planned = Planned(
         strategy=GuessAndVerify,
         threshold=NAMED_SETS,
@@ -852,12 +858,14 @@ def _guess_and_verify(name: str, summary: str, **others: Any) -> Planned:
         checks=False,
         **others,
     )
-    return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets))
+    return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets), of_bets)
 
 
 ALGORITHMS = {
     "Guess-and-verify": _guess_and_verify(
-        "Guess-and-verify", "names the m best when they are likely, then verifies them"
+        "Guess-and-verify",
+        "names the m best when they are likely, then verifies them",
+        INTERVAL_OF_LINEAR_BETS,
     ),
     "Guess-and-verify (own results)": with_likelihoods(
         _guess_and_verify(

@@ -374,15 +374,18 @@ class OwnIntervalStrategy(Strategy):
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
         """Estimates of μ_i − μ_j for every arm i, with L_i − U_j and U_i − L_j; 0 for j itself.
 
-        For an arm that has left a race they are those of its last round, cut to what that proved.
+        Ends that only hold in differences hold for arms that are in the race together: beside an arm
+        that has left there are the arms' own intervals. What its leaving proved is a bound too.
         """
-        now = self._now
-        means, (lower, upper) = now.sums / now.pulls, self._ends()
+        now, inside = self._now, self.inside
+        means, (lower, upper) = now.sums / now.pulls, self.intervals()
         gap, above, below = means - means[j], upper - lower[j], upper[j] - lower
-        rejected, accepted = now.status == REJECTED, now.status == ACCEPTED
-        slack = self._epsilon * accepted
-        above[rejected | accepted[j]] = np.minimum(above, slack[j])[rejected | accepted[j]]
-        below[rejected[j] | accepted] = np.minimum(below, slack)[rejected[j] | accepted]
+        if not self.alone and now.status[j] == OPEN:
+            race, (lower, upper) = now.status == OPEN, self._ends()
+            above[race], below[race] = (upper - lower[j])[race], (upper[j] - lower)[race]
+        side, bounds = (above, self._bounds()) if inside[j] else (below, self._bounds().T)
+        place = np.flatnonzero(inside == inside[j]).searchsorted(j)
+        side[inside != inside[j]] = np.minimum(side[inside != inside[j]], bounds[place])
         above, below = np.maximum(above, gap), np.maximum(below, -gap)
         gap[j] = above[j] = below[j] = 0.0
         return gap, -below, above
@@ -393,7 +396,12 @@ class OwnIntervalStrategy(Strategy):
         accepted = now.status[inside] == ACCEPTED
         # The slack with which arms were accepted is part of what is certified.
         least = max(self.statistic, self._epsilon if accepted.any() else -np.inf)
-        certified = Certified.by_bounds(inside, self._bounds(), epsilon, least)
+        bounds = self._bounds()
+        # An arm that was rejected before any had been accepted is not among the m best.
+        first = now.left[now.status == ACCEPTED].min(initial=now.pair[TIME])
+        out = (now.status == REJECTED) & (now.left <= first)
+        bounds[:, out[~inside]] = np.minimum(bounds[:, out[~inside]], 0.0)
+        certified = Certified.by_bounds(inside, bounds, epsilon, least)
         certified.inside[inside] |= accepted
         certified.open_inside[inside] &= ~accepted
         return certified
@@ -403,8 +411,7 @@ class OwnIntervalStrategy(Strategy):
 
         Ends that only hold in differences hold for arms that are in the race together. Where one of
         the two has left, B_cb was below 0 or at most ε then, if b was in J and c was not: as it is
-        if neither has come or gone since. Nothing is to be proven of a c that was rejected before any
-        arm had been accepted: it is not among the m best.
+        if neither has come or gone since.
         """
         now, b, c = self._now, np.flatnonzero(self.inside)[:, None], np.flatnonzero(~self.inside)
         race = now.status == OPEN
@@ -415,9 +422,7 @@ class OwnIntervalStrategy(Strategy):
             bounds = upper[c] - lower[b]
         as_now = np.maximum(now.since[b], now.since[c]) <= np.minimum(left[b], left[c])
         then = np.where(~race[c] & (left[c] <= left[b]), 0.0, self._epsilon)
-        bounds = np.where(~(race[b] & race[c]) & as_now, np.minimum(bounds, then), bounds)
-        accepted = now.left[now.status == ACCEPTED].min(initial=now.pair[TIME])
-        return np.where(~race[c] & (left[c] <= accepted), np.minimum(bounds, 0.0), bounds)
+        return np.where(~(race[b] & race[c]) & as_now, np.minimum(bounds, then), bounds)
 
     def widen(self, epsilon: float) -> None:
         """Accept arms with this ε from now on."""

@@ -272,13 +272,13 @@ TINY = float(np.finfo(float).tiny)
 TWO_ARM_PRIOR = (
     3.0  # pulls of an arm that the prior of its mixture is worth: MisLid's, with 20 arms
 )
+RISK = "δ the risk (without the share for σ where that is estimated)"
 TWO_ARMS_FORMULA = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
 OF_TWO_ARMS = ArmInterval(
     TWO_ARMS_FORMULA,
     "mean ± σ √(2L(1 + ρ/N)/N), with N its evaluations (each counted σ²/σ_a² times where arms have a "
     f"σ of their own; with features 1/(xᵀV⁻¹x)), ρ = {TWO_ARM_PRIOR:g}, L = ln(m(K − m)/δ) + ½ ln(1 + N/ρ) + ½ ln(1 + n/ρ), n "
-    "the evaluations of the arm that has most, and δ the risk (without the share for σ where that is "
-    "estimated)",
+    f"the evaluations of the arm that has most, and {RISK}",
     TWO_ARMS_FORMULA,
 )
 

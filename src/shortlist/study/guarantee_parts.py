@@ -24,7 +24,7 @@ from shortlist.study.insight.linearity_words import (
     rejected,
     untested,
 )
-from shortlist.study.ledger import retired_words
+from shortlist.study.ledger import Retirement, retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import cannot_verify, price_of_proof
 from shortlist.study.view import View
@@ -151,15 +151,19 @@ def conditions(study: View) -> list[Condition]:
         trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
         for trial in study.trials
     )
+    # Answers before and after any other retirement have one δ together where ε and the arms were fixed.
+    fixed = not study.widenings and all(each.from_start for each in study.added)
+
+    def begins(each: Retirement) -> bool:
+        return not each.whatever_the_results or not (fixed or each.from_start)
+
     course = Course(
         out_of_order=out_of_order(study),
         unasked=sum(trial.cause.origin == "unasked" for trial in taken),
         open_at_changes=len(study.open_at_changes),
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
-        proofs=1
-        + sum(not each.whatever_the_results for each in study.retired)
-        + study.model.verifies,
+        proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
         estimates_sigma=study.problem.noise.word == "estimate",
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
 
 import shortlist
-from shortlist.plans.bets.linear import ByLinearBets, multiply
+from shortlist.plans.bets.linear import OF_AN_ARM, OF_LEAST_SQUARES, ByLinearBets, multiply
 from shortlist.plans.bets.pooled import SLACK, SLACK_OF_EACH
 from shortlist.plans.evidence import FittedPlan
 from shortlist.plans.guess_and_verify import GuessAndVerify
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 
-IMPROBABLE = 1e-4
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.4], [0.2, 0.7]])
 RANGE = {"sigma": "bounded", "reward_range": (2.0, 4.0)}
 
@@ -29,29 +30,30 @@ def reduced(theta: list[float], delta: float) -> tuple[ReducedProblem, np.ndarra
 
 
 @pytest.mark.parametrize("theta", [[3.0, 3.0], [2.6, 2.6 + 1e-12]])
-def test_bets_on_equal_means_pass_as_rarely_as_promised(theta: list[float]) -> None:
+def test_evidence_on_equal_means_is_not_expected_to_grow(theta: list[float]) -> None:
+    """Over all 512 outcomes of each of two plans of coins, after whatever happened before."""
     problem, means = reduced(theta, 0.3)
-    rng, runs = np.random.default_rng(1), 40
-    largest = np.full(runs, -np.inf)
-    for run in range(runs):
-        verifier = ByLinearBets.linear(problem)
-        evidence = None
-        for _ in range(25):
-            told = np.repeat(np.arange(4), rng.integers(1, 8, 4))
-            values = 2.0 + 2.0 * (rng.random(len(told)) < (means[told] - 2.0) / 2.0)
-            results = PlanResults.of(4, told, values)
-            plan = FittedPlan(results, verifier.means.fit(results), None)
-            verifier = verifier.after(plan)
-            if evidence is not None:
-                evidence = evidence.after(plan, problem)
-                largest[run] = max(largest[run], evidence.largest[0, 1])
-            else:  # named after the first plan, with what that showed
-                best = np.array([True, False, False, False])
-                given = np.array([0]), verifier.means.fit(results), best
-                evidence = verifier.evidence(*given, 0.1, 0.1)
-    for risk in (0.05, 0.3, 0.8):
-        passed = int((largest >= -math.log(risk)).sum())
-        assert binom.sf(passed - 1, runs, risk) > IMPROBABLE
+    told = np.repeat(np.arange(4), [4, 3, 1, 1])
+    sides = np.array(list(product((0.0, 1.0), repeat=len(told))))
+    chance = np.where(sides > 0.0, means[told] - 2.0, 4.0 - means[told]).prod(axis=1) / 2.0**9
+    assert chance.sum() == pytest.approx(1.0)
+
+    def planned(before: ByLinearBets, coins: np.ndarray) -> FittedPlan:
+        results = PlanResults.of(4, told, 2.0 + 2.0 * coins)
+        return FittedPlan(results, before.means.fit(results), None)
+
+    verifier, had = ByLinearBets.linear(problem), 1.0
+    first = planned(verifier, sides[211])
+    verifier = verifier.after(first)  # named after the first plan, with what that showed
+    best = np.array([True, False, False, False])
+    evidence = verifier.evidence(np.array([0]), first.fit, best, 0.1, 0.1)
+    for happened in (0b111101000, 0b010110101):
+        fresh = replace(evidence, largest=np.full((1, 4), -np.inf))
+        found = [fresh.after(planned(verifier, each), problem).largest[0, 1] for each in sides]
+        assert np.std(found) > 0.05
+        assert 0.5 * had < chance @ np.exp(found) <= had
+        had, plan = math.exp(found[happened]), planned(verifier, sides[happened])
+        evidence, verifier = fresh.after(plan, problem), verifier.after(plan)
 
 
 @pytest.mark.parametrize("kappa", [-25.0, -24.3, 20.0])
@@ -115,6 +117,34 @@ def test_a_study_with_features_stops_soon_and_says_what_it_assumes() -> None:
     assert (table["upper"] - table["lower"]).max() < 1.5
     again = study.history().frame["statistic"].iloc[-1]
     assert again <= 0.0
+
+
+def test_an_arms_interval_is_what_the_printed_bets_do_not_refute() -> None:
+    """Twenty results of each arm: λ, κ and the centres by hand."""
+    problem, _ = reduced([3.0, 3.0], 0.3)
+    values = np.random.default_rng(0).uniform(2.5, 3.5, 80)
+    verifier = ByLinearBets.linear(problem)
+    results = PlanResults.of(4, np.repeat(np.arange(4), 20), values)
+    verifier = verifier.after(FittedPlan(results, verifier.means.fit(results), None))
+    lower, upper = verifier.intervals()
+    inverse = np.linalg.inv(20.0 * X.T @ X)
+    for arm, x in enumerate(X):
+        weights, v = np.repeat(X @ inverse @ x, 20), x @ inverse @ x
+        for end, sign in ((lower[arm], 1.0), (upper[arm], -1.0)):
+            assert 2.0 < end < 4.0
+            total = 0.0
+            for bet in sign * 2.0 * OF_AN_ARM:
+                kappa = bet * weights / v
+                size = np.abs(2.0 * kappa)  # over the range, where the variance is taken for ¼
+                away = (np.sqrt(1.0 + size**2) - 1.0) / (2.0 * size)
+                near = np.minimum(0.5 - away, 0.97 / size).clip(0.0, 1.0)
+                c = 2.0 + 2.0 * np.where(kappa > 0.0, near, 1.0 - near)
+                wealth = np.prod((1.0 + kappa * (values - c)) * np.exp(kappa * c))
+                total += math.exp(-bet * end / v) * wealth
+            assert total == pytest.approx(2.0 * len(OF_AN_ARM) / 0.3, rel=1e-4)
+    features: dict[str, Any] = {"m": 1, "algorithm": "Guess-and-verify", **RANGE}
+    meaning = shortlist.Study(X, **features).procedure.interval.meaning
+    assert meaning.startswith(OF_LEAST_SQUARES)
 
 
 def test_with_features_as_a_guide_and_after_verify_own_results_are_bet_on() -> None:

@@ -111,6 +111,7 @@ def test_selection_that_cannot_be_made(signatures: pd.DataFrame, profiles: pd.Da
         select_profiles(signatures, profiles, "diazepam", replicates=0)
 
 
+@pytest.mark.usefixtures("forked_readers")
 def test_from_gctx_to_a_signature(
     tmp_path: Path, signatures: pd.DataFrame, profiles: pd.DataFrame
 ) -> None:

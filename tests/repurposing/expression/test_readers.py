@@ -21,6 +21,8 @@ from shortlist.repurposing.expression.readers import (
 )
 from shortlist.repurposing.expression.text import read_csv
 
+pytestmark = pytest.mark.usefixtures("forked_readers")
+
 # Text
 
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import re
-import subprocess
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
-import forks
 import shortlist
 from audited import BELL, DOSE, FEATURES, LINE, study_of
+from command_line import run
 from report_pages import undrawn
 from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
@@ -546,11 +546,9 @@ def test_audit_is_true_or_false(given):
 
 
 def command(*words, folder, code=0):
-    done = subprocess.run(
-        [*forks.program(), *map(str, words)],
-        capture_output=True, text=True, cwd=folder,
-    )  # fmt: skip
-    assert done.returncode == code, done.stderr
+    with contextlib.chdir(folder):
+        done = run(*words)
+    assert done.exit_code == code, done.output
     return done
 
 

@@ -123,9 +123,8 @@ def test_a_sigma_that_is_wrong_does_not_decide_where_there_are_replicates():
             ("curve", 4.0, dose + 2.0 * dose**2),  # four times the noise
         ):
             study = shortlist.Study(features, m=5, sigma=sigma, seed=0, audit=False)
-            for arm in range(30):
-                for k in range(3):
-                    study.tell(arm=arm, value=means[arm] + noise[arm, k])
+            results = means[:, None] + noise
+            study.tell_unasked([(arm, each, None) for arm in range(30) for each in results[arm]])
             finding = found(study)
             levels[name].append(finding.level)
             assert "by 60 degrees of freedom of replicates" in finding.words

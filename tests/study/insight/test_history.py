@@ -41,7 +41,7 @@ ALGORITHMS = [
 def test_every_row_is_what_the_study_said_then(algorithm: object) -> None:
     s, value = study(algorithm, epsilon=0.05), measured()
     said, tables = [], []
-    while not s.done and s.evaluations < 150:
+    while not s.done and s.evaluations < 120:
         trial = s.ask()
         s.tell(trial, value(trial))
         said.append(np.nan if s.statistic is None else s.statistic)

@@ -29,6 +29,7 @@ from shortlist.numerics.records import Integers, Reals, Table
 from shortlist.plans.arm_bounds import ROUNDING
 from shortlist.plans.bets.pooled import (
     HALVINGS,
+    INTERVAL_OF_BETS,
     LEAST_VARIANCE,
     NOTHING,
     SLACK,
@@ -49,6 +50,7 @@ from shortlist.plans.evidence import (
 from shortlist.plans.means import Fit, LinearFit, LinearMeans
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
+from shortlist.rules.thresholds import ArmInterval
 
 SCALE = 0.82  # of the half-normal prior of λ, over the gap as it seems
 GRID = np.array([0.12, 0.25, 0.42, 0.6, 0.8, 1.0, 1.25, 1.55, 1.9, 2.4, 3.0])  # over the scale
@@ -60,6 +62,16 @@ SHARED = 20.0  # results: as much is the variance of an arm known by that of the
 OF_NEEDED = 0.12  # of the results that still seem to be needed: the length of a plan
 # Of δ, for each time that sets are named. The first decides nearly always: see ``evidence.SHARES``.
 SHARES = (0.9, 0.06, 0.02, 0.01, *(0.005 * 0.5**k for k in range(12)))
+
+OF_LEAST_SQUARES = "x with Σ e^(−λIx) Π (1 + κ(y − c)) e^(κc) below 2G/δ, of λ > 0 and of λ < 0"
+INTERVAL_OF_LINEAR_BETS = ArmInterval(
+    "by bets on least squares or on own results",
+    f"{OF_LEAST_SQUARES}, with products over the results y of all plans, and sums over a grid of G bets λ; "
+    "κ is λ/v times the weight of y in what least squares on its plan says of the arm, v a variance of that "
+    "and c a centre, both fixed before the plan, and I the sum of 1/v over the plans; where every arm is a "
+    f"direction of its own, {INTERVAL_OF_BETS.meaning}",
+    "what bets on least squares, or on the arm's own results, do not refute",
+)
 
 
 @compiled(typed=True)

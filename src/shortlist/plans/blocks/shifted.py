@@ -17,6 +17,9 @@ can be, and in random order. The more alike the blocks are, the less is lost: of
 about one. With features some wells are for the arms evaluated least often: a design for linear means
 evaluates few arms, and could not show that the means are not linear.
 
+**Where σ is not known** the first plan is several rounds, and its results less a level of every block and a
+mean of every arm bound σ (``noise.estimated``). They say nothing of the differences that it estimates.
+
 **Controls** are arms that are never listed. A request puts them on its block, beside what the plan asks
 for, and their results count as those of all arms do. No pair with one of them is tested, and without
 features no plan waits for them.
