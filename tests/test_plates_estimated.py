@@ -229,6 +229,15 @@ def test_results_of_two_values_and_results_without_noise():
     assert "no σ can be estimated" in exact.claim.text
 
 
+def test_results_that_are_mostly_equal_are_not_normal():
+    study, rng = begin(), np.random.default_rng(2)
+    while study.problem.noise.awaits_estimate:  # most are below what can be measured
+        study.tell_many((t, max(0.0, rng.normal() - 0.5)) for t in study.ask(12))
+    assert study.problem.noise.found.spread > 0.0
+    assert not study.claim.proven
+    assert "more than half of the first results are equal" in study.claim.text
+
+
 def test_features_controls_and_smallest_means():
     linear = measured(begin(arms=None, features=FEATURES), 60)
     assert linear.shortlist.names == [9, 8]

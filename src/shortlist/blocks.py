@@ -495,8 +495,8 @@ class Shift(Blocks):
             "A result is the arm's mean, plus a shift that all results of its block share, plus fresh "
             "noise of mean zero: σ is the noise within a block. Nothing is assumed of the shifts, "
             "which cancel, as long as they do not depend on the arm. Not covered are effects of the "
-            "position on a plate and drifts within a block. How many results a block has and which "
-            "of them failed must not depend on their values."
+            "position on a plate and drifts within a block. How many results a block has, which of "
+            "them failed and in which order they were told must not depend on any values."
         )
 
 

@@ -46,7 +46,8 @@ MOST_EQUAL = 0.5  # of an arm's replicates: normal results rounded to 1.3 σ hav
 class Estimate(NamedTuple):
     """An upper bound on σ, and the replicates' spread (0 if only rounding) and degrees.
 
-    Per arm, ``equal`` is the largest share of an arm's replicates that have the same value.
+    Per arm, ``equal`` is the largest share of an arm's replicates that have the same value; within
+    blocks, that of all results.
     """
 
     sigma: float
@@ -198,8 +199,8 @@ class Estimated(Noise):
         """
         from scipy.special import chdtrc
 
-        varied = (spread.counts > 1) & (spread.squares > 0.0)
-        degrees, squares = spread.counts[varied] - 1.0, spread.squares[varied]
+        varied = spread.shows_noise & (spread.squares > 0.0)
+        degrees, squares = spread.degrees[varied], spread.squares[varied]
         if len(degrees) < 2:
             return None
         own, total = squares / degrees, float(degrees.sum())
@@ -288,18 +289,23 @@ class EstimatedWithinBlocks(Estimated):
         values = plan.values.tolist()
         refuse_two_values([values])
         found = bound_from_squares(squares, degrees, values, self.share * delta)
+        found = found._replace(equal=max(Counter(values).values()) / len(values))
         return EstimatedWithinBlocks(self.share, self.degrees, found, self.times)
 
     @property
     def flaws(self) -> list[str]:
         """Why the estimate cannot be relied on; empty if nothing contradicts it."""
-        if self.found is None or self.found.spread > 0.0:
+        if self.found is None:
             return []
-        return [
-            "a level of every block and a mean of every arm explain the first results to the last "
-            "digit, so no σ can be estimated from them (if the evaluation fixes its random seed, let "
-            "it take trial.seed)"
-        ]
+        if self.found.spread == 0.0:
+            return [
+                "a level of every block and a mean of every arm explain the first results to the last "
+                "digit, so no σ can be estimated from them (if the evaluation fixes its random seed, "
+                "let it take trial.seed)"
+            ]
+        if self.found.equal > MOST_EQUAL:
+            return ["more than half of the first results are equal, so the noise is not normal"]
+        return []
 
     @property
     def figure(self) -> str:
@@ -341,10 +347,8 @@ class EstimatedWithinBlocks(Estimated):
     ways_out = "a σ for every arm"
 
     def larger(self, spread: Spread) -> list[str]:
-        """A number: for all results, or for those of the noisiest arm."""
-        again = spread.counts > 1
-        own = spread.squares[again] / (spread.counts[again] - 1.0)
-        return [*self.larger_number(spread), f"sigma={math.sqrt(float(own.max())):.2g}"]
+        """A number."""
+        return [self.larger_number_for_all(spread)]
 
 
 class EstimatedPerArm(ByArm, Estimated):
@@ -382,6 +386,11 @@ class EstimatedPerArm(ByArm, Estimated):
             "σ within all blocks; or give the standard deviation of results of one arm within a block, "
             "as a number or one for every arm."
         )
+
+    @property
+    def to_shift(self) -> str:
+        """With one σ."""
+        return "blocks='shift', sigma='estimate'"
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> EstimatedPerArm:
         """The noise with upper bounds from replicates of every arm, which all hold at once."""

@@ -212,6 +212,11 @@ class Noise(ABC):
         return self
 
     @property
+    def to_shift(self) -> str:
+        """How a study with this noise states that blocks are shifted."""
+        return "blocks='shift'"
+
+    @property
     def flaws(self) -> list[str]:
         """Why σ cannot be relied on; empty if nothing contradicts it."""
         return []
@@ -273,8 +278,9 @@ class Noise(ABC):
             )
         squares = spread.total
         words = f"Results of the same arm have {self.measured(spread)}"
-        again = spread.counts > 1
-        each = np.asarray(chdtrc(spread.counts[again] - 1, spread.squares[again] / sigma**2))
+        again = spread.shows_noise
+        own_degrees = spread.degrees[again]
+        each = np.asarray(chdtrc(own_degrees, spread.squares[again] / sigma**2))
         p = float(chdtrc(degrees, squares / sigma**2))
         p_worst = min(float(each.min()) * len(each), 1.0)
         way = f"study.continued({self.larger(spread)[0]}) goes on with all results."
@@ -289,7 +295,7 @@ class Noise(ABC):
             return "warning", words, too_small, "", way
         if p_worst < ALPHA:
             arm = int(spread.arms[again][np.argmin(each)])
-            squares_each = (spread.squares * spread.noise)[again] / (spread.counts[again] - 1)
+            squares_each = (spread.squares * spread.noise)[again] / own_degrees
             own = math.sqrt(float(squares_each[np.argmin(each)]))
             words += (
                 f"; but those of arm {names[arm]!r} have {own:.3g} ({p_value(p_worst, 1)}, "
@@ -333,19 +339,30 @@ class Noise(ABC):
         ways = ["sigma='estimate'", "sigma='estimate per arm'"]
         return [*self.larger_number(spread), *ways]
 
+    def larger_number_for_all(self, spread: Spread) -> str:
+        """A larger number for all arms, with which those of the noisiest arm agree too."""
+        from scipy.special import chdtrc
+
+        shows = spread.shows_noise
+        squares, degrees = (spread.squares * spread.noise)[shows], spread.degrees[shows]
+        sigma = self._larger(spread)
+        if sigma is None or chdtrc(degrees, squares / sigma**2).min() * len(degrees) < ALPHA:
+            sigma = _upwards(math.sqrt((squares / degrees).max()))
+        return f"sigma={sigma:.3g}"
+
     def larger_number(self, spread: Spread) -> list[str]:
         """A larger number for σ, with which the results agree, if they do not agree with this one."""
+        sigma = self._larger(spread)
+        return [] if sigma is None else [f"sigma={sigma:.3g}"]
+
+    def _larger(self, spread: Spread) -> float | None:
         from scipy.special import chdtri
 
         if spread.replicates < ENOUGH:
-            return []
+            return None
         # With probability 0.9 the true one is no larger, if the noise is normal; two digits, upwards.
         sigma = math.sqrt(spread.total / float(chdtri(spread.replicates, UPPER)))
-        if sigma <= self.sigma:
-            return []
-        unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
-        larger = f"{math.ceil(sigma / unit) * unit:.3g}"
-        return [f"sigma={larger}"]
+        return None if sigma <= self.sigma else _upwards(sigma)
 
 
 class ResultModel(Protocol):
@@ -381,6 +398,18 @@ class SubGaussian:
 
     def __hash__(self) -> int:
         return hash(SubGaussian)
+
+
+def _upwards(sigma: float) -> float:
+    """A number rounded up to two digits.
+
+    Examples
+    --------
+    >>> round(_upwards(0.4321), 9)
+    0.44
+    """
+    unit = 10.0 ** (math.floor(math.log10(sigma)) - 1)
+    return math.ceil(sigma / unit) * unit
 
 
 LEAST, MOST = 1e-100, 1e100  # σ, or the width of a range

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
@@ -9,7 +10,11 @@ import pytest
 
 from shortlist import Study
 from shortlist.errors import LinearityRejected
-from shortlist.study.insight.shifts import Shifts, together
+from shortlist.noise import Noise
+from shortlist.noise.replicates import FirstResults
+from shortlist.noise.spread import Spread
+from shortlist.study.insight.linearity_words import spread
+from shortlist.study.insight.shifts import Levels, Shifts, together
 
 NAMES = [f"c{k}" for k in range(8)]
 MEANS = np.linspace(0.0, 1.0, 8)
@@ -131,3 +136,72 @@ def test_results_without_noise_and_groups_that_share_no_arm():
     assert exact.is_found
     assert Shifts.of(arms, groups, arms * 1.0, np.ones(4)).p > 0.1
     assert Shifts.of(np.arange(12), groups, np.arange(12.0), np.ones(12)) is None
+
+
+def advised(study: Study, name: str) -> Study:
+    """The study continued as this finding says."""
+    said = next(each.meaning for each in study.health() if each.name == name)
+    [settings] = re.findall(r"study\.continued\((.*?)\) goes on", said)
+    return study.continued(**eval(f"dict({settings})"))
+
+
+@pytest.mark.parametrize("sigma", ["estimate per arm", "estimate", 0.3, [0.3] * 8])
+def test_what_is_advised_for_a_plate_effect_can_be_done(sigma):
+    study, rng = Study(arms=NAMES, m=2, sigma=sigma, seed=1), np.random.default_rng(2)
+    for _ in range(11):
+        shift = 5.0 * rng.standard_normal()
+        study.tell_many((t, shift + 0.2 * rng.standard_normal()) for t in study.ask(24))
+    assert advised(study, "shift").problem.blocks.shifts
+
+
+@pytest.mark.parametrize("wells", [2, 5, 12])
+def test_noise_within_plates_has_the_degrees_of_freedom_that_shifts_leave(wells):
+    study, rng = Study(arms=NAMES, m=2, sigma=0.2, blocks="shift", seed=1), np.random.default_rng(3)
+    for _ in range(60 // wells):
+        study.tell_many((t, 9.0 * t.block + rng.standard_normal()) for t in study.ask(wells))
+    cells = np.array([(t.arm, t.block_index) for t in study.taken]).T
+    values = np.array([t.value for t in study.taken])
+    every = FirstResults(*cells, values, np.ones(len(values), bool), np.ones(8, int))
+    squares, degrees = every.spread_within
+    assert spread(study).replicates == degrees
+    assert spread(study).total == pytest.approx(squares)
+    assert f"({degrees} degrees of freedom)" in findings(study)["noise"].words
+
+
+@pytest.mark.parametrize("wells", [2, 3, 12])
+def test_sigma_is_not_doubted_more_often_within_plates(wells):
+    rng, noise, doubted = np.random.default_rng(5), Noise.of(0.4), 0
+    blocks = np.arange(84) // wells
+    for _ in range(300):
+        arms = np.concatenate([rng.permutation(7) for _ in range(12)])
+        values = rng.normal(0.0, 0.4, 84)
+        levels = Levels.of(arms, blocks, values, np.ones(7))
+        results = Spread.of(arms, values - levels.each, np.ones(7), levels.taken)
+        level, *_ = noise.finding(results, range(7))
+        doubted += level in ("note", "warning")
+    assert doubted <= 30  # 5 % at the level of a note, and some for σ that is too large
+
+
+def test_plates_that_leave_an_arm_next_to_nothing_are_weighed():
+    study = Study(arms=range(12), m=2, sigma=0.1, blocks="shift", seed=1)
+    for block in range(12):
+        for arm in (block, (block + 1) % 12):
+            study.tell(arm=arm, value=float(np.sin(arm)), block=block)
+    assert "(1 degree of freedom)" in findings(study)["noise"].words
+    assert findings(study)["noise"].level != "warning"
+
+
+@pytest.mark.parametrize("noisy", [range(8), [7]])
+def test_a_larger_sigma_is_advised_that_plates_take(noisy):
+    sigma = np.where(np.isin(np.arange(8), list(noisy)), 0.6, 0.1)
+    study, rng = (
+        Study(arms=NAMES, m=2, sigma=[0.1] * 8, blocks="shift", seed=1),
+        np.random.default_rng(4),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is tested
+        for _ in range(8):
+            study.tell_many((t, sigma[t.arm] * rng.standard_normal()) for t in study.ask(12))
+        larger = advised(study, "noise")
+        assert larger.problem.sigma > 0.2
+        assert findings(larger)["noise"].level != "warning"

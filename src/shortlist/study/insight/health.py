@@ -69,7 +69,7 @@ def examine_results(study: View) -> list[Finding]:
     found_noise = study.procedure.noise.finding(results, study.problem.names)
     shifts = []
     if (came := together(study)) is not None:
-        shifts = [Finding("shift", *shift_finding(*came))]
+        shifts = [Finding("shift", *shift_finding(study, *came))]
         found_noise = came[1].explains(found_noise, study.problem.sigma)
     noise = Finding("noise", *found_noise)
     if study.procedure.noise.awaits_estimate:

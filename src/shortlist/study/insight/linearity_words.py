@@ -15,11 +15,11 @@ from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
 from shortlist.study.insight.shifts import (
-    SHIFTS_CANCEL,
     results_of,
     shift_finding,
+    shifts_cancel,
+    spread_within_blocks,
     together,
-    without_shifts,
 )
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
@@ -31,9 +31,9 @@ ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spre
 
 def spread(study: View) -> Spread:
     """The results of every arm so far: how many, their mean and their spread."""
-    arms, _, values = results_of(study)
     if study.problem.blocks.shifts:
-        arms, values = without_shifts(study)
+        return spread_within_blocks(study)
+    arms, _, values = results_of(study)
     return Spread.of(arms, values, study.problem.relative_noise)
 
 
@@ -191,7 +191,7 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
 
     came = together(study)
     if came is not None and came[1].is_found:
-        words = shift_finding(*came)[1]
+        words = shift_finding(study, *came)[1]
         return "shift", f"{words} Whether the means are linear cannot be judged with it."
     degrees, (level, words, *_) = (
         results.replicates,
@@ -246,8 +246,8 @@ def _way_on(study: View, results: Spread) -> str:
     """The one way to continue that helps most, for the middle of a sentence."""
     cause, _ = _cause(study, results)
     if cause == "shift":
-        return SHIFTS_CANCEL.replace("all results", "all of them")
-    larger = study.problem.noise.larger(results)[0]
+        return shifts_cancel(study, "all of them")
+    larger = study.procedure.noise.larger(results)[0]
     if cause == "sigma":
         return f"study.continued({larger}) goes on with all of them."
     if not _has_level(study):

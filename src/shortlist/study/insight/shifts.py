@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, p_value
+from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 from shortlist.plans.blocks.shifted import BlockEquations, ShiftedMeans, solved
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
@@ -27,11 +27,66 @@ from shortlist.study.view import View
 
 MOST_GROUPS = 400  # that are compared, the largest ones: equations for their shifts are solved
 FEWEST_SPARE = 4  # degrees of freedom within groups from which there is a test
-SHIFTS_CANCEL = (
-    "study.continued(blocks='shift') goes on with all results, and the shifts cancel; its answer is "
-    "called heuristic."
-)
 ROUNDING = 1e-24  # of the mean square of the results: their variance where there is no noise
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A level of every group, by least squares beside a mean of every arm.
+
+    Attributes
+    ----------
+    kept : array of bool
+        The results of the largest groups: the others were left out.
+    each : array
+        The level of every result that was kept.
+    groups, degrees : int
+        How many there are, and how many degrees of freedom they take from the results beside the means.
+    taken : array
+        How many of these they take from the results of each arm.
+    squares, between : float
+        The sum of squares of results about their arm's mean, and what of it levels explain.
+    weight : float
+        The sum of squares that levels of variance 1 would give, were there nothing else.
+
+    Examples
+    --------
+    >>> arms, groups = np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1])
+    >>> levels = Levels.of(arms, groups, np.array([1.0, 2.0, 5.0, 6.0]), np.ones(2))
+    >>> levels.each.round(9).tolist(), levels.degrees, levels.taken.round(9).tolist()
+    ([-2.0, -2.0, 2.0, 2.0], 1, [0.5, 0.5])
+    """
+
+    kept: Mask
+    each: Reals
+    groups: int
+    degrees: int
+    taken: Reals
+    squares: float
+    between: float
+    weight: float
+
+    @classmethod
+    def of(cls, arms: Integers, groups: Integers, values: Reals, noise: Reals) -> Levels:
+        """Of results by arm and group, where those of arm a have the variance ``noise[a]``."""
+        _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_GROUPS])
+        kept = np.isin(groups, largest)
+        arms, values = arms[kept], values[kept]
+        groups = np.searchsorted(largest, groups[kept])
+        pulls = np.maximum(np.bincount(arms, minlength=len(noise)), 1)
+        off = values - (np.bincount(arms, values, len(noise)) / pulls)[arms]
+        table = np.zeros((len(largest), len(noise)))
+        np.add.at(table, (groups, arms), 1.0)
+        # The equations for the levels once the means of the arms are eliminated.
+        matrix = np.diag(table @ (1.0 / noise)) - (table / (noise * pulls)) @ table.T
+        sums = np.zeros(len(largest))
+        np.add.at(sums, groups, off / noise[arms])
+        white, levels, *_ = solved(matrix, sums)
+        own = (white**2).sum(axis=0) @ table - ((white @ table) ** 2).sum(axis=0) / pulls
+        between, squares = float(levels @ matrix @ levels), float((off**2 / noise[arms]).sum())
+        figures = squares, between, float(np.trace(matrix))
+        return cls(kept, levels[groups], len(largest), len(white), own / noise, *figures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,10 +95,6 @@ class Shifts:
 
     Attributes
     ----------
-    kept : array of bool
-        The results of the largest groups: the others were left out.
-    each : array
-        The shift of every result that was kept.
     groups : int
         How many there are.
     size : float
@@ -64,8 +115,6 @@ class Shifts:
     (7, 35, True)
     """
 
-    kept: Mask
-    each: Reals
     groups: int
     size: float
     within: float
@@ -79,31 +128,16 @@ class Shifts:
 
         None where the results cannot tell.
         """
-        _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-        largest = np.sort(np.argsort(-sizes, kind="stable")[:MOST_GROUPS])
-        usable = np.isin(groups, largest)
-        arms, values = arms[usable], values[usable]
-        groups = np.searchsorted(largest, groups[usable])
-        pulls = np.bincount(arms, minlength=len(noise))
-        off = values - (np.bincount(arms, values, len(noise)) / np.maximum(pulls, 1))[arms]
-        table = np.zeros((len(largest), len(noise)))
-        np.add.at(table, (groups, arms), 1.0)
-        # The equations for the shifts once the means of the arms are eliminated.
-        matrix = np.diag(table @ (1.0 / noise)) - (table / (noise * np.maximum(pulls, 1))) @ table.T
-        sums = np.zeros(len(largest))
-        np.add.at(sums, groups, off / noise[arms])
-        white, shifts, *_ = solved(matrix, sums)
-        degrees = len(white)
-        spare = len(values) - int((pulls > 0).sum()) - degrees
+        levels = Levels.of(arms, groups, values, noise)
+        arms, values, degrees = arms[levels.kept], values[levels.kept], levels.degrees
+        spare = len(values) - len(np.unique(arms)) - degrees
         if degrees == 0 or spare < FEWEST_SPARE:
             return None
-        between = float(shifts @ matrix @ shifts)
         least = ROUNDING * float((values**2 / noise[arms]).mean()) + 1e-300
-        within = max((float((off**2 / noise[arms]).sum()) - between) / spare, least)
-        beyond = max(between - degrees * within, 0.0) / float(np.trace(matrix))
-        ratio = between / degrees / within
-        figures = math.sqrt(beyond), within, degrees, spare, ratio
-        return cls(usable, shifts[groups], len(largest), *figures)
+        within = max((levels.squares - levels.between) / spare, least)
+        beyond = max(levels.between - degrees * within, 0.0) / levels.weight
+        ratio = levels.between / degrees / within
+        return cls(levels.groups, math.sqrt(beyond), within, degrees, spare, ratio)
 
     @property
     def p(self) -> float:
@@ -142,22 +176,14 @@ def results_of(study: View) -> tuple[Integers, Integers, Reals]:
     return arms, blocks, np.array([trial.value for trial in study.taken], np.float64)
 
 
-def without_shifts(study: View) -> tuple[Integers, Reals]:
-    """The arms and the values of results that have shifts, less these.
-
-    As the shifts are estimated from the same results, these spread too little; it is made up for.
-    Nothing where the results cannot tell.
-    """
+def spread_within_blocks(study: View) -> Spread:
+    """How far results are from a level of every block and a mean of every arm."""
     arms, blocks, values = results_of(study)
     noise = study.problem.relative_noise
-    shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
-    if shifts is None:
-        return arms[:0], values[:0]
-    arms, values = arms[shifts.kept], values[shifts.kept] - shifts.each
-    pulls = np.bincount(arms, minlength=len(noise))
-    means = (np.bincount(arms, values, len(noise)) / np.maximum(pulls, 1))[arms]
-    scale = math.sqrt((shifts.spare + shifts.degrees) / shifts.spare)
-    return arms, means + scale * (values - means)
+    if not len(arms):
+        return Spread.of(arms, values, noise)
+    levels = Levels.of(arms, blocks, values, noise)
+    return Spread.of(arms[levels.kept], values[levels.kept] - levels.each, noise, levels.taken)
 
 
 def fit_within_blocks(study: View) -> Found:
@@ -217,7 +243,15 @@ def together(study: View) -> tuple[str, Shifts] | None:
     return None if shifts is None else (how, shifts)
 
 
-def shift_finding(how: str, shifts: Shifts) -> Found:
+def shifts_cancel(study: View, results: str = "all results") -> str:
+    """What lets shifts cancel in a study without blocks."""
+    return (
+        f"study.continued({study.problem.noise.to_shift}) goes on with {results}, and the shifts "
+        "cancel; its answer is called heuristic."
+    )
+
+
+def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
     """Whether there is a plate or day effect, and what to do."""
     test = f"F = {shifts.ratio:.3g} on {shifts.degrees} and {shifts.spare} degrees of freedom"
     test += f", {p_value(shifts.p)}"
@@ -230,9 +264,9 @@ def shift_finding(how: str, shifts: Shifts) -> Found:
     )
     meaning = (
         "The guarantee assumes that a result is the arm's mean and fresh noise, so it does not hold. A "
-        "larger σ is not the remedy. study.continued(blocks='shift') goes on with all results: each "
-        "group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
+        f"larger σ is not the remedy. study.continued({study.problem.noise.to_shift}) goes on with all "
+        "results: each group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
         "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
         f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
     )
-    return "warning", words, meaning, "", SHIFTS_CANCEL
+    return "warning", words, meaning, "", shifts_cancel(study)
