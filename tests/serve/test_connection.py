@@ -74,6 +74,16 @@ def test_who_has_the_token_has_time(place: Path, monkeypatch: pytest.MonkeyPatch
         assert b"200 OK" in line.recv(65536)
 
 
+def test_who_has_shown_the_token_is_never_cut(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "SECONDS", 0.02)
+    with server_of(place) as address:
+        for _ in range(60):  # one request after the other while the time for strangers ends
+            with httpx.Client(base_url=address) as client:
+                end = time.monotonic() + 0.03
+                while time.monotonic() < end:
+                    assert client.get(f"/{TOKEN}").status_code == 307
+
+
 def test_strangers_make_way_for_others(place: Path) -> None:
     many = [list(HALF.values())[k % 3] for k in range(4 * connection.STRANGERS)]
     with (

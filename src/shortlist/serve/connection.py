@@ -25,18 +25,28 @@ class Connection(H11Protocol):
     """
 
     since = 0.0
+    was_invited = False  # by a request before the last one
 
     @property
     def is_strange(self) -> bool:
-        """Whether it is open and its last request has not shown the token; ``Guard`` says so."""
-        is_invited = self.scope is not None and INVITED in self.scope
-        return not is_invited and not self.transport.is_closing()
+        """Whether it is open and no request has shown the token; ``Guard`` says so."""
+        return not self._is_invited and not self.transport.is_closing()
+
+    @property
+    def _is_invited(self) -> bool:
+        return self.was_invited or (self.scope is not None and INVITED in self.scope)
+
+    def on_response_complete(self) -> None:
+        """Whoever has shown the token need not wait for ``Guard`` to read the next request."""
+        self.was_invited = self._is_invited
+        super().on_response_complete()
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Begin; where there are too many strangers, the one that came first must go."""
         super().connection_made(transport)
         self.since = self.loop.time()
-        self.loop.call_later(SECONDS, self.close_if_strange)
+        # A request that has just come is read by ``Guard`` in the next turn of the event loop, before this.
+        self.loop.call_later(SECONDS, self.loop.call_soon, self.close_if_strange)
         ours = [each for each in self.connections if isinstance(each, Connection)]
         strangers = [each for each in ours if each.is_strange]
         if len(strangers) > STRANGERS:
