@@ -372,7 +372,7 @@ class ResultModel(Protocol):
         """The noise as the algorithm of this name takes it; raises where it cannot."""
 
 
-class WithinBlocks:
+class ShiftedBlocks:
     """Bounds for sub-Gaussian noise where results of different blocks are shifted."""
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
@@ -380,10 +380,10 @@ class WithinBlocks:
         return stated.within_blocks()
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WithinBlocks)
+        return isinstance(other, ShiftedBlocks)
 
     def __hash__(self) -> int:
-        return hash(WithinBlocks)
+        return hash(ShiftedBlocks)
 
 
 class SubGaussian:

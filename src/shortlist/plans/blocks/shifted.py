@@ -34,7 +34,7 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Shift
 from shortlist.designs.pairs import spreads
-from shortlist.noise.noise import WithinBlocks
+from shortlist.noise.noise import ShiftedBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
@@ -457,7 +457,7 @@ ALGORITHMS = {
         summary="Karnin 2016, adapted to any m and to blocks that share a shift: differences within them",
         interval=INTERVAL,
         uses_noise=True,
-        results=WithinBlocks(),
+        results=ShiftedBlocks(),
         takes=(NO_BLOCKS.word, Shift.word),
     ),
 }
