@@ -112,6 +112,42 @@ def test_so_does_one_with_a_pool(kind: str, order: str) -> None:
     assert not study.pending
 
 
+@pytest.mark.parametrize("batch", [1, BATCH])
+@pytest.mark.parametrize("kind", ["m-LinGapE", "auto", "Racing"])
+def test_a_run_may_go_on_to_the_answer_among_the_others(kind: str, batch: int) -> None:
+    study = begin(kind)
+    best = int(np.argmax(MEANS))
+    with ThreadPoolExecutor(batch) as pool:
+        run(study, Objective(best), retire_failing=True, executor=pool, batch=batch)
+    assert study.done
+    assert not study.set_aside
+    [retired] = study.retired
+    assert (retired.name, retired.whatever_the_results) == (NAMES[best], True)
+    assert FAILURES_IN_A_ROW <= failed(study, best) < FAILURES_IN_A_ROW + batch
+    second, third = np.argsort(-MEANS)[1:3]
+    assert set(study.shortlist.names) == {NAMES[second], NAMES[third]}
+    assert "is clogged" in dict(conditions(study))["Retired"]
+
+
+def test_where_too_few_arms_would_be_left_none_is_retired() -> None:
+    """As when the machine on which all evaluations run is down."""
+
+    def is_down(trial: Trial) -> float:
+        raise OSError("no route to host")
+
+    study = begin("auto")
+    with pytest.raises(errors.OnlyFailingArms, match="no route to host"):
+        run(study, is_down, retire_failing=True)
+    assert not study.retired
+    assert len(study.set_aside) == K
+
+
+def test_a_run_that_may_not_retire_an_arm_says_so() -> None:
+    study = begin("budget")
+    with pytest.raises(errors.InvalidInput, match="cannot be retired"):
+        run(study, Objective(int(np.argmax(MEANS))), retire_failing=True)
+
+
 @pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "Racing", "auto"])
 def test_an_arm_that_fails_later_does_not_keep_the_others_busy_for_ever(kind: str) -> None:
     """The other arm of a pair takes its place only while that tells something of the pair."""

@@ -12,10 +12,15 @@ ARMS_SHOWN, REASON_SHOWN = 5, 200  # characters
 
 
 def in_words(failures: Failures) -> str:
-    """An arm that fails: how often in a row, and the last line of the last reason."""
+    """An arm that fails, and how."""
+    return f"{failures.last.name!r} ({failed_words(failures)})"
+
+
+def failed_words(failures: Failures) -> str:
+    """How often an arm failed in a row, and the last line of the last reason."""
     lines = (failures.last.reason or "").strip().splitlines()
     why = f", the last: {on_one_line(lines[-1].strip())[:REASON_SHOWN]}" if lines else ""
-    return f"{failures.last.name!r} ({failures.number:,} failures in a row{why})"
+    return f"{failures.number:,} failures in a row{why}"
 
 
 def failing_arms(study: View) -> str:

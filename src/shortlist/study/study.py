@@ -38,7 +38,14 @@ from shortlist.features import features_and_names, look_doubtful
 from shortlist.guarantee import contradicted
 from shortlist.plans.guide import Guided
 from shortlist.printable import quoted
-from shortlist.problem import Problem, checked_seed, drawn_seed, suspicious_delta, whole_number
+from shortlist.problem import (
+    Problem,
+    checked_seed,
+    drawn_seed,
+    suspicious_delta,
+    true_or_false,
+    whole_number,
+)
 from shortlist.storage.base import Storage
 from shortlist.storage.memory import MemoryStorage
 from shortlist.study.answer import Shortlist, best_first
@@ -1009,10 +1016,7 @@ class Study(View):
         ['elm']
         """
         why = checked_reason("retiring an arm", reason, "It is named in the guarantee.")
-        if not isinstance(whatever_the_results, bool):
-            raise InvalidInput(
-                f"whatever_the_results must be True or False, got {whatever_the_results!r}."
-            )
+        true_or_false("whatever_the_results", whatever_the_results)
         row = self.problem.index(arm)
         retirement = self._log.retire(row, why, whatever_the_results=whatever_the_results)
         self._speak()
@@ -1100,6 +1104,7 @@ class Study(View):
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
         max_failures: int = 0,
+        retire_failing: bool = False,
         timeout: float | None = None,
         callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
@@ -1130,6 +1135,10 @@ class Study(View):
         max_failures : int
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
+        retire_failing : bool
+            Whether to go on without the arms that are set aside when nothing else is wanted: each
+            is retired, as by ``retire(…, whatever_the_results=True)``. In place of
+            ``OnlyFailingArms``.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
@@ -1166,6 +1175,7 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=max_failures,
+            retire_failing=true_or_false("retire_failing", retire_failing),
             timeout=timeout,
             patience=patience,
         )

@@ -14,11 +14,13 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+import numpy as np
+
 from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
-from shortlist.study.failing_words import nothing_to_ask
+from shortlist.study.failing_words import failed_words, is_for_failures, nothing_to_ask
 from shortlist.study.log import Log
 from shortlist.study.running.executors import (
     InlineExecutor,
@@ -98,6 +100,7 @@ class Run:
         order: str,
         max_evaluations: int | None,
         max_failures: int,
+        retire_failing: bool,
         timeout: float | None,
         patience: float,
     ) -> None:
@@ -106,6 +109,7 @@ class Run:
         log.ledger.blocks.check_request(self._batch)
         log.procedure.problem.controls.check_request(self._batch)
         self._max_failures = whole_number("max_failures", max_failures, 0)
+        self._retires = retire_failing
         self._patience = checked_seconds("patience", patience, zero=True)
         limit = math.inf if timeout is None else timeout
         self._timeout = checked_seconds("timeout", limit, endless=True)
@@ -156,7 +160,8 @@ class Run:
                     if study.done or study.audit.rejection is not None:
                         break
                     if self._is_stuck():
-                        raise nothing_to_ask(study)
+                        self._go_on_without_failing_arms(study)
+                        continue
                     if self._collect():
                         self._with_patience(self._tell)
                         self._report(ended)
@@ -210,6 +215,21 @@ class Run:
         pending = self._log.ledger.pending
         known = bool(pending) and all(trial.run is not None for trial in pending)
         return self._refused and not known and not self._under_way()
+
+    def _go_on_without_failing_arms(self, study: View) -> None:
+        """Retire them, if that is wanted and leaves a question; else say why the run ends."""
+        if not (self._retires and is_for_failures(study)):
+            raise nothing_to_ask(study)
+        failing, problem = study.set_aside, study.problem
+        left = np.setdiff1d(self._log.procedure.arms_left, [each.last.arm for each in failing])
+        if problem.listable[left].sum() <= problem.m:  # none of them, rather than some
+            raise nothing_to_ask(study)
+
+        def retire() -> None:
+            for each in failing:
+                self._log.retire(each.last.arm, failed_words(each), whatever_the_results=True)
+
+        self._with_patience(retire)
 
     def _ask_and_send(self) -> None:
         """Ask for as many trials as there is room for, and send them to the executor."""
