@@ -59,6 +59,9 @@ SHARES = (0.85, 0.04, 0.01)
 LIKELY, LIKELY_AGAIN = 0.6, 0.5  # chance that the guess is right at which it is named
 # Of ε: up to that it is to be right. A set that is hardly right up to ε takes long to verify.
 RIGHT_WITHIN = 0.25
+# A named set is given up if it seems to need so many times the blocks of the m arms of largest mean:
+# what these need is underestimated, for they are those that seem furthest above the others.
+GIVEN_UP = 4.0
 SAVING = 0.9  # a set is named again if the hardest pair then needs less than this share
 FIRST = 4  # blocks of the first plan
 GROWTH = 0.01  # of the blocks so far, in a plan: longer ones go on after pairs have passed
@@ -390,14 +393,14 @@ class CommonBlocks(CellStrategy):
         return any(each.inside == key and each.slack == self._slack for each in self._namings)
 
     def _guessed(self, means: Reals) -> Mask:
-        """The m arms of largest mean, or those named before if these seem to be verified sooner."""
+        """The m arms of largest mean, or those named before unless these seem to take far longer."""
         best, held = best_of(means, self._problem.m), self.inside
         if not self._is_named(held) or bool((held & self.out).any()):
             return best
-        return held if self._work(held) < self._work(best) else best
+        return held if self._work(held) < GIVEN_UP * self._work(best) else best
 
     def _work(self, inside: Mask) -> float:
-        """How many blocks the hardest pair of a set seems to need, if there were no end of them."""
+        """How many blocks the hardest pair of a set seems to need."""
         margins = self._margins(inside)
         here = np.ix_(np.flatnonzero(inside), self._others(inside))
         gaps, is_open = self._seen.gaps[here] + self._slack, margins < 0.0
@@ -408,7 +411,9 @@ class CommonBlocks(CellStrategy):
         missing = -margins
         if not self._is_named(inside) and len(self._namings) < len(self._shares):
             missing = np.minimum(missing, -math.log(self._risk))
-        return float((2.0 * missing * self._seen.variances[here] / gaps**2)[is_open].max())
+        work = float((2.0 * missing * self._seen.variances[here] / gaps**2)[is_open].max())
+        assert self._order is not None
+        return work / (1.0 + work / max(self._size - self._order.past.blocks, 1.0))
 
     @property
     def _risk(self) -> float:
