@@ -828,11 +828,11 @@ NAMED_LIKELIHOODS = StrategyThreshold(
 )
 
 
-def with_likelihoods(planned: Planned) -> Planned:
+def with_likelihoods(planned: Planned, strategy: Callable[[ReducedProblem], Strategy]) -> Planned:
     """An algorithm by the arms' own results that tests normal noise of unknown σ by likelihoods."""
     likelihoods = replace(
         planned,
-        strategy=partial(GuessAndVerify, kind=ByLikelihoods),
+        strategy=strategy,
         threshold=NAMED_LIKELIHOODS,
         works=("karnin", "wasserman"),
         interval=INTERVAL_OF_LIKELIHOODS,
@@ -872,6 +872,7 @@ ALGORITHMS = {
             "Guess-and-verify (own results)",
             "the same by the arms' own results, without features",
             relation=Unrelated,
-        )
+        ),
+        partial(GuessAndVerify, kind=ByLikelihoods),
     ),
 }

@@ -27,6 +27,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
+from shortlist.plans.bets.normal import ByLikelihoods
 from shortlist.plans.bets.pooled import ByBets
 from shortlist.plans.evidence import (
     HALF_WIDTH,
@@ -44,6 +45,7 @@ from shortlist.plans.guess_and_verify import (
     GuessAndVerify,
     Tables,
     with_bets,
+    with_likelihoods,
 )
 from shortlist.plans.means import (
     Fit,
@@ -510,4 +512,6 @@ class Guided(Algorithm):
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))
+        if past is None:  # else the σ of every arm were bounded before
+            planned = with_likelihoods(planned, partial(guided, kind=ByLikelihoods))
         return replace(planned.bind(problem, threshold), rebind=self.bind)
