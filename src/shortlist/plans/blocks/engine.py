@@ -153,8 +153,11 @@ class CellEngine(PlanEngine):
         decision = now.decision(stop=False)
         beyond = iter(now.strategy.beyond())
         wanted = list(now.strategy.cells)
+        lacking = {cell.arm for cell in now.missing}
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            if lacking and lacking.issubset(set_aside):  # more blocks would not end the plan
+                return None
             under_way.update(supposing)
             free = (c for c in wanted if c not in under_way and c.arm not in set_aside)
             found = next(free, None)
