@@ -445,8 +445,8 @@ class EstimatedPerArm(ByArm, Estimated):
     def suited(
         self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
     ) -> Choice:
-        """What is for normal noise of which no σ is known, if there is such."""
-        return sub_gaussian if own_sigma is None else own_sigma
+        """What is for normal noise of which no σ is known, if there is such, until all are bounded."""
+        return own_sigma if own_sigma is not None and self.found is None else sub_gaussian
 
 
 class Measured(EstimatedPerArm):
@@ -476,6 +476,12 @@ class Measured(EstimatedPerArm):
     def as_stated(self) -> Noise:
         """What the study states."""
         return self._stated
+
+    def suited(
+        self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
+    ) -> Choice:
+        """What is for noise of which no σ is known, for none ever is."""
+        return sub_gaussian if own_sigma is None else own_sigma
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> Measured:
         """The noise with the standard deviations of replicates of every arm."""

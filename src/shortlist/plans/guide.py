@@ -512,6 +512,5 @@ class Guided(Algorithm):
             relation=partial(Unrelated, guide=self.guide),
         )
         planned = with_bets(planned, partial(guided, kind=ByBets))
-        if past is None:  # else the σ of every arm were bounded before
-            planned = with_likelihoods(planned, partial(guided, kind=ByLikelihoods))
+        planned = with_likelihoods(planned, partial(guided, kind=ByLikelihoods))
         return replace(planned.bind(problem, threshold), rebind=self.bind)
