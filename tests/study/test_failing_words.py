@@ -144,8 +144,45 @@ def test_where_too_few_arms_would_be_left_none_is_retired() -> None:
 
 def test_a_run_that_may_not_retire_an_arm_says_so() -> None:
     study = begin("budget")
-    with pytest.raises(errors.InvalidInput, match="cannot be retired"):
+    with pytest.raises(errors.OnlyFailingArms) as raised:
         run(study, Objective(int(np.argmax(MEANS))), retire_failing=True)
+    assert "cannot be retired from a study with a budget" in str(raised.value.__cause__)
+
+
+def test_an_arm_that_fails_later_is_retired_because_of_results() -> None:
+    """How often it was asked for depends on results, and with that whether it failed."""
+    study = begin("auto", sigma=3.0)
+    best = int(np.argmax(MEANS))
+    run(study, Objective(best, after=30), retire_failing=True, max_evaluations=20_000)
+    assert study.done
+    [retired] = study.retired
+    assert (retired.name, retired.whatever_the_results) == (NAMES[best], False)
+    assert "Retired because of results" in dict(conditions(study))
+    study = begin("LUCB", sigma=3.0)
+    with pytest.raises(errors.OnlyFailingArms) as raised:
+        run(study, Objective(best, after=30), retire_failing=True, max_evaluations=20_000)
+    assert "is not covered by its proof" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("blocks", [500, "random"])
+def test_blocks_do_not_go_on_for_the_other_arms_alone(blocks: int | str) -> None:
+    given = {"sigma": "bounded", "reward_range": (-4.0, 4.0), "blocks": blocks, "seed": 0}
+    study = Study(arms=NAMES, m=2, **given)
+    best = int(np.argmax(MEANS))
+    with pytest.raises(errors.OnlyFailingArms):
+        run(study, Objective(best))
+    assert study.evaluations <= 4 * K  # of the first plan
+    run(study, Objective(best), retire_failing=True, max_evaluations=4 * K)
+    assert [each.name for each in study.retired] == [NAMES[best]]
+    assert study.evaluations > 4 * K
+
+
+def test_a_trial_of_somebody_else_is_waited_for() -> None:
+    study = begin("auto")
+    study._log.change(lambda change: study._log._open(Cell(0), "initial", change.now, None))
+    with pytest.raises(errors.OnlyFailingArms, match="1 pending trial may be told first"):
+        run(study, Objective(int(np.argmax(MEANS))), retire_failing=True)
+    assert not study.retired
 
 
 @pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "Racing", "auto"])

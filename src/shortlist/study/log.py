@@ -34,6 +34,7 @@ from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import (
     WITH_KEY,
     Added,
+    Failures,
     Kind,
     Ledger,
     Retirement,
@@ -627,25 +628,44 @@ class Log:
         """Let an arm never be asked for again, and cancel what is open of it."""
 
         def act(transaction: Transaction) -> Retirement:
-            ledger, now = self._ledger, transaction.now
-            if arm in ledger.retired:
-                return ledger.retired[arm]
-            from_start = self._forgets(arm, whatever_the_results)
-            words = f"retired: {reason}"
-            for trial in [each for each in ledger.pending if each.arm == arm]:
-                self.close(trial, "cancelled", now, reason=words)
-            given = arm, ledger.names[arm], reason, whatever_the_results, from_start
-            retirement = ledger.retire(Retirement(*given), now, worker())
-            LOGGER.info("arm %s retired: %s", retirement.name, reason)
-            return retirement
+            if arm in self._ledger.retired:
+                return self._ledger.retired[arm]
+            from_start = self._forgets([arm], whatever_the_results)
+            return self._retire(arm, reason, whatever_the_results, from_start, transaction.now)
 
         return self.change(act)
 
-    def _forgets(self, arm: int, whatever_the_results: bool) -> bool:
-        """Whether an arm that is retired now is as if it had never been there; raises if it cannot."""
+    def retire_failing(self, reason: Callable[[Failures], str]) -> None:
+        """Let the arms that are set aside never be asked for again, all of them or none.
+
+        It is because of results, but for arms of the first plan, which does not depend on any.
+        """
+
+        def act(transaction: Transaction) -> None:
+            failing = list(self._ledger.set_aside.items())
+            first = not self.model.initialized
+            from_start = self._forgets([arm for arm, _ in failing], first)
+            for arm, failures in failing:
+                self._retire(arm, reason(failures), first, from_start, transaction.now)
+
+        self.change(act)
+
+    def _retire(
+        self, arm: int, reason: str, whatever_the_results: bool, from_start: bool, now: float
+    ) -> Retirement:
+        ledger = self._ledger
+        for trial in [each for each in ledger.pending if each.arm == arm]:
+            self.close(trial, "cancelled", now, reason=f"retired: {reason}")
+        given = arm, ledger.names[arm], reason, whatever_the_results, from_start
+        retirement = ledger.retire(Retirement(*given), now, worker())
+        LOGGER.info("arm %s retired: %s", retirement.name, reason)
+        return retirement
+
+    def _forgets(self, arms: list[int], whatever_the_results: bool) -> bool:
+        """Whether arms that are retired now are as if they had never been there; raises if they cannot."""
         procedure, model = self.procedure, self.model
-        name, m = self._ledger.names[arm], procedure.problem.m
-        left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arm)].sum())
+        name, m = self._ledger.names[arms[0]], procedure.problem.m
+        left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arms)].sum())
         if left <= m:
             raise InvalidInput(
                 f"without {name!r} only {left:,} arms would be left, and m = {m}: they would be the "

@@ -1136,9 +1136,9 @@ class Study(View):
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
         retire_failing : bool
-            Whether to go on without the arms that are set aside when nothing else is wanted: each
-            is retired, as by ``retire(…, whatever_the_results=True)``. In place of
-            ``OnlyFailingArms``.
+            Whether to go on without the arms that are set aside when nothing else is wanted: they
+            are retired, after the first plan because of results (see ``retire``). Where that is not
+            possible, ``OnlyFailingArms`` is raised as without it.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.

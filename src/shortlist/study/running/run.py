@@ -14,8 +14,6 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-import numpy as np
-
 from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown_name
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
@@ -217,19 +215,13 @@ class Run:
         return self._refused and not known and not self._under_way()
 
     def _go_on_without_failing_arms(self, study: View) -> None:
-        """Retire them, if that is wanted and leaves a question; else say why the run ends."""
-        if not (self._retires and is_for_failures(study)):
+        """Retire them, if that is wanted and can be done; else say why the run ends."""
+        if not self._retires or study.pending or not is_for_failures(study):
             raise nothing_to_ask(study)
-        failing, problem = study.set_aside, study.problem
-        left = np.setdiff1d(self._log.procedure.arms_left, [each.last.arm for each in failing])
-        if problem.listable[left].sum() <= problem.m:  # none of them, rather than some
-            raise nothing_to_ask(study)
-
-        def retire() -> None:
-            for each in failing:
-                self._log.retire(each.last.arm, failed_words(each), whatever_the_results=True)
-
-        self._with_patience(retire)
+        try:
+            self._with_patience(lambda: self._log.retire_failing(failed_words))
+        except InvalidInput as error:
+            raise nothing_to_ask(study) from error
 
     def _ask_and_send(self) -> None:
         """Ask for as many trials as there is room for, and send them to the executor."""
