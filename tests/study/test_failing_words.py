@@ -177,6 +177,14 @@ def test_blocks_do_not_go_on_for_the_other_arms_alone(blocks: int | str) -> None
     assert study.evaluations > 4 * K
 
 
+def test_where_others_told_results_meanwhile_none_is_retired() -> None:
+    study = begin("auto")
+    fail_often(study, BAD)
+    study.tell(arm=BAD, value=MEANS[BAD])
+    study._log.retire_failing(lambda failures: "it failed")
+    assert not study.retired
+
+
 def test_a_trial_of_somebody_else_is_waited_for() -> None:
     study = begin("auto")
     study._log.change(lambda change: study._log._open(Cell(0), "initial", change.now, None))

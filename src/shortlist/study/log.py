@@ -643,6 +643,8 @@ class Log:
 
         def act(transaction: Transaction) -> None:
             failing = list(self._ledger.set_aside.items())
+            if not failing:  # others have told results of them meanwhile
+                return
             first = not self.model.initialized
             from_start = self._forgets([arm for arm, _ in failing], first)
             for arm, failures in failing:
