@@ -697,19 +697,6 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
-def true_or_false(name: str, value: Any) -> bool:
-    """A switch, checked.
-
-    Examples
-    --------
-    >>> true_or_false("progress", True)
-    True
-    """
-    if not isinstance(value, bool):
-        raise InvalidSetting(f"{name} must be True or False, got {value!r}.")
-    return value
-
-
 def whole_number(name: str, value: object, least: int) -> int:
     """The value, if it is a whole number of at least ``least``.
 

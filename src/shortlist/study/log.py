@@ -638,7 +638,8 @@ class Log:
     def retire_failing(self, reason: Callable[[Failures], str]) -> None:
         """Let the arms that are set aside never be asked for again, all of them or none.
 
-        It is because of results, but for arms of the first plan, which does not depend on any.
+        During the first plan, which depends on no results, that is whatever they are; later it is
+        because of them.
         """
 
         def act(transaction: Transaction) -> None:

@@ -42,8 +42,8 @@ from shortlist.problem import (
     Problem,
     checked_seed,
     drawn_seed,
+    flag,
     suspicious_delta,
-    true_or_false,
     whole_number,
 )
 from shortlist.storage.base import Storage
@@ -1016,9 +1016,9 @@ class Study(View):
         ['elm']
         """
         why = checked_reason("retiring an arm", reason, "It is named in the guarantee.")
-        true_or_false("whatever_the_results", whatever_the_results)
+        whatever = flag("whatever_the_results", whatever_the_results)
         row = self.problem.index(arm)
-        retirement = self._log.retire(row, why, whatever_the_results=whatever_the_results)
+        retirement = self._log.retire(row, why, whatever_the_results=whatever)
         self._speak()
         return retirement
 
@@ -1136,9 +1136,9 @@ class Study(View):
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
         retire_failing : bool
-            Whether to go on without the arms that are set aside when nothing else is wanted: they
-            are retired, after the first plan because of results (see ``retire``). Where that is not
-            possible, ``OnlyFailingArms`` is raised as without it.
+            Whether to go on without the arms that are set aside when nothing else is wanted. They
+            are retired (see ``retire``): during the first plan whatever the results, later because
+            of results. Where they cannot be, ``OnlyFailingArms`` is raised all the same.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
@@ -1175,7 +1175,7 @@ class Study(View):
             order=order,
             max_evaluations=max_evaluations,
             max_failures=max_failures,
-            retire_failing=true_or_false("retire_failing", retire_failing),
+            retire_failing=flag("retire_failing", retire_failing),
             timeout=timeout,
             patience=patience,
         )

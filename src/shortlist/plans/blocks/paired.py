@@ -414,7 +414,7 @@ class CommonBlocks(CellStrategy):
         if not self._is_named(inside) and len(self._namings) < len(self._shares):
             missing = np.minimum(missing, -math.log(self._risk))
         work = float((2.0 * missing * self._seen.variances[here] / gaps**2)[is_open].max())
-        if not self._is_pool or math.isinf(work):
+        if math.isinf(work):
             return work
         assert self._order is not None
         return work / (1.0 + work / max(self._size - self._order.past.blocks, 1.0))
