@@ -10,6 +10,7 @@ import pytest
 
 import shortlist
 from shortlist.errors import InvalidInput, TrialClosed
+from shortlist.study.insight.summary import study_words
 from shortlist.study.plate import match, read_plate, write_plate
 
 NAMES = [f"q{k}" for k in range(30)]
@@ -148,8 +149,10 @@ def test_what_cannot_be_done_is_refused(settings: dict[str, Any], words: str) ->
 def test_all_pending_is_said() -> None:
     study = begun(blocks=2)
     study.ask(10)
-    with pytest.raises(shortlist.errors.BudgetSpent, match="tell their results first"):
+    with pytest.raises(shortlist.errors.BudgetSpent, match=r"trial 0 \('a' on block .*cancel\(0\)"):
         study.ask()
+    study.cancel(0)
+    assert study.ask().cell == study.trials[0].cell
 
 
 def test_the_pool_is_the_same_study_or_another(tmp_path: Path) -> None:
@@ -165,3 +168,39 @@ def test_a_wider_slack_ends_a_study_that_stalls() -> None:
     study.widen(0.3)
     study.run(lambda trial: 0.5 + 0.4 * (trial.block % 2), progress=False)
     assert study.done
+
+
+@pytest.mark.parametrize("blocks", [NAMES, "random"])
+@pytest.mark.parametrize("batch", [1, 6])
+def test_a_lost_trial_is_asked_for_again(blocks: Any, batch: int, tmp_path: Path) -> None:
+    alone = begun(blocks=blocks, epsilon=0.1)
+    alone.run(score, progress=False)
+    study = begun(blocks=blocks, epsilon=0.1, storage=tmp_path / "a.db")
+    lost, said = study.ask(), ""
+    while not study.done:
+        for trial in study.ask(batch):
+            if study.trials[trial.number].state == "pending":
+                study.tell(trial, score(trial))
+        said += study_words(shortlist.Study.load(tmp_path / "a.db"))
+    assert study.trials[lost.number].state == "told"
+    assert study.evaluations <= alone.evaluations + 8 * batch + batch
+    assert f"trial {lost.number} ({lost.name!r} on block {lost.block!r})" in said
+    assert study.shortlist.names == alone.shortlist.names
+
+
+def test_trials_of_many_workers_are_asked_for_once() -> None:
+    study = begun(blocks="random", epsilon=0.05)
+    under_way: list[shortlist.Trial] = []
+    while not study.done:
+        under_way += [study.ask() for _ in range(9 - len(under_way))]
+        trial = under_way.pop(study.evaluations % 9)
+        study.tell(trial, score(trial))  # raises where it was told before
+
+
+def test_the_last_cells_of_a_pool_are_asked_for_again_where_they_are_lost() -> None:
+    study = begun(blocks=2)
+    for number in range(10):
+        trial = study.ask()
+        if number != 7:
+            study.tell(trial, 1.0)
+    assert study.ask().number == 7

@@ -29,6 +29,7 @@ COMMANDS = {
     r"study\.verify\(\)": "`shortlist verify {study}`",
     rf"study\.widen\(epsilon={VALUE}\)": "`shortlist widen {study} --epsilon {value}`",
     r"study\.fail\((?P<trial>trial)\)": "`shortlist fail {study} TRIAL`",
+    r"study\.cancel\((?P<trial>\d+)\)": "`shortlist cancel {study} {trial}`",
     rf"study\.correct\((?P<trial>\d+), {VALUE}, reason=…\)": (
         "`shortlist correct {study} {trial} --value={value} --reason TEXT`"
     ),

@@ -46,6 +46,8 @@ class Blocks(ABC):
         Whether there are blocks at all.
     once : bool
         Whether a cell has one result, which is asked for once.
+    names_cells : bool
+        Whether a decision waits for single cells, so that no other result takes the place of one.
     shares_seed : bool
         Whether all trials of a block have the same seed.
     reseeds : bool
@@ -72,6 +74,7 @@ class Blocks(ABC):
     word: ClassVar[str] = ""
     exist: ClassVar[bool] = True
     once: ClassVar[bool] = False
+    names_cells: ClassVar[bool] = False
     shares_seed: ClassVar[bool] = True
     reseeds: ClassVar[bool] = True
     shifts: ClassVar[bool] = False
@@ -299,6 +302,7 @@ class Pool(Blocks):
 
     word = "pool"
     once = True
+    names_cells = True
     reseeds = False
     algorithm = "Common blocks"
     number: int
@@ -398,6 +402,7 @@ class Random(Blocks):
     """Blocks that are drawn afresh, such as the seeds of a simulator or new patients."""
 
     word = "random"
+    names_cells = True
     algorithm = "Common blocks"
 
     def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:

@@ -6,7 +6,7 @@ from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count, on_one_line
 from shortlist.study.budget import no_room
 from shortlist.study.ledger import Failures
-from shortlist.study.view import View
+from shortlist.study.view import View, cells_of
 
 ARMS_SHOWN, REASON_SHOWN = 5, 200  # characters
 
@@ -79,8 +79,9 @@ def nothing_to_ask(study: View) -> ShortlistError:
     """Why a study that has not stopped has no trial to be asked for."""
     if study.problem.blocks.number is not None and not study.set_aside:
         return BudgetSpent(
-            f"every cell that is left of the pool is pending ({count(len(study.pending), 'trial')}): "
-            "tell their results first."
+            f"every cell that is left of the pool is pending: {cells_of(study.pending)}. Tell their "
+            "results first. One that is lost can be asked for again when it is cancelled: "
+            f"study.cancel({study.pending[0].number})."
         )
     if not is_for_failures(study):
         return BudgetSpent(no_room(study))

@@ -77,6 +77,10 @@ LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 RETIRED_SHOWN = 20
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
+# Of results that came in while a trial was open: times the most for any of those told last. Then it is
+# overdue, and sooner where there is nothing else to ask for.
+OVERDUE, OVERDUE_AT_THE_END = 8, 2
+LAST_TOLD = 100
 
 
 class Failures(NamedTuple):
@@ -239,6 +243,31 @@ class Ledger:
     def pending(self) -> list[Trial]:
         """The open trials, oldest first."""
         return [trial for trial in list(self.unsettled.values()) if trial.state == "pending"]
+
+    def overdue(self, times: int = OVERDUE) -> list[Trial]:
+        """The open trials that a decision may wait for in vain, oldest first.
+
+        They have neither a lease nor a run, and far more results came in since they were given out
+        than for those that were told. No clock has a part in it: a replay finds the same ones.
+        """
+        if not self.blocks.names_cells or not self.unsettled:
+            return []
+        unheld = [trial for trial in self.pending if trial.run is None is trial.expires_at]
+        if not unheld:
+            return []
+        given = {each.trial: each.change for each in self.events if each.kind == "renewed"}
+
+        def told_before(trial: Trial) -> int:
+            change = given.get(trial.number, trial.opened)
+            return bisect_left(self.taken, change, key=lambda told: told.closed or 0)
+
+        results = len(self.taken)
+        last = range(max(results - LAST_TOLD, 0), results)
+        meanwhile = [
+            place - told_before(self.taken[place]) for place in last if self.taken[place].was_asked
+        ]
+        enough = times * (1 + max(meanwhile, default=results))
+        return [trial for trial in unheld if results - told_before(trial) >= enough]
 
     @property
     def waiting(self) -> list[Trial]:

@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
@@ -32,6 +32,8 @@ from shortlist.study import correcting
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import (
+    OVERDUE,
+    OVERDUE_AT_THE_END,
     WITH_KEY,
     Added,
     Failures,
@@ -313,7 +315,7 @@ class Log:
     ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        A budget, an audit or arms set aside may allow fewer than were asked for, or none. With a key
+        Of a cell that is wanted and whose trial is overdue, that trial is given out again. A budget, an audit or arms set aside may allow fewer than were asked for, or none. With a key
         that was used before, the trials that were asked for with it.
         """
 
@@ -333,12 +335,19 @@ class Log:
                     self.close(trial, "cancelled", now, reason=TOO_LATE)
                 free = []
             again = [ledger.renew(trial, me, run, expires, now, worker()) for trial in free]
-            new = [
-                ledger.open(
-                    ledger.blocks.placed(cell, first), cause, now, me, run, expires, in_turn
-                )
-                for cell, cause in self._wanted(count - len(again))
-            ]
+
+            def wanted(times: int) -> Iterator[Trial]:
+                overdue = {trial.cell: trial for trial in ledger.overdue(times)}
+                for cell, cause in self._wanted(count - len(again), overdue):
+                    if cell in overdue:
+                        late = overdue[cell]
+                        LOGGER.warning("trial %d is overdue, and asked for again", late.number)
+                        yield ledger.renew(late, me, run, expires, now, worker())
+                    else:
+                        placed = ledger.blocks.placed(cell, first)
+                        yield ledger.open(placed, cause, now, me, run, expires, in_turn)
+
+            new = list(wanted(OVERDUE)) or list(wanted(OVERDUE_AT_THE_END))
             if LOGGER.isEnabledFor(logging.DEBUG):
                 for trial in again + new:
                     LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
@@ -363,8 +372,11 @@ class Log:
             return True
         return trial.run is not None and self._leases.get(trial.run, 0.0) <= now
 
-    def _wanted(self, count: int) -> Iterator[tuple[Cell, Cause]]:
-        """The cells to evaluate next; each must be opened before the one after it is asked for."""
+    def _wanted(self, count: int, overdue: Collection[Cell]) -> Iterator[tuple[Cell, Cause]]:
+        """The cells to evaluate next; each must be opened before the one after it is asked for.
+
+        Those that are ``overdue`` do not count as under way.
+        """
         model, ledger = self.model, self._ledger
         if self._audit.due == 0:
             for arm in self._audit.missing(ledger.trials)[:count]:
@@ -395,8 +407,8 @@ class Log:
                     yield Cell(decision.arm, decision.block), Cause.of(decision)
                     continue
             if ahead is None:
-                open_or_told = [*ledger.pending, *ledger.waiting]
-                ahead = Ahead(model, [trial.cell for trial in open_or_told])
+                open_or_told = [trial.cell for trial in (*ledger.pending, *ledger.waiting)]
+                ahead = Ahead(model, [cell for cell in open_or_told if cell not in overdue])
             cell_and_cause = self._next(ahead)
             if cell_and_cause is None:
                 return

@@ -613,7 +613,8 @@ class Study(View):
 
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
-        first. A budget may have room for fewer than ``n``.
+        first. With a pool, or with blocks drawn afresh, a decision waits for single trials: one that is
+        overdue (far more results came in meanwhile than for others) is given out again. A budget may have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
         result of it is told. If nothing else is wanted, ``OnlyFailingArms`` is raised.

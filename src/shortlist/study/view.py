@@ -25,6 +25,8 @@ from shortlist.study.log import Log
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial, Trials
 
+TRIALS_SHOWN = 5
+
 
 class View:
     """A study for reading: functions that only read a study accept this.
@@ -123,6 +125,11 @@ class View:
     def pending(self) -> list[Trial]:
         """The trials asked for and still open, oldest first."""
         return self._log.ledger.pending
+
+    @property
+    def overdue(self) -> list[Trial]:
+        """The open trials that a decision may wait for in vain; ``ask`` gives them out again."""
+        return self._log.ledger.overdue()
 
     @property
     def waiting(self) -> list[Trial]:
@@ -398,6 +405,25 @@ def next_look(study: View) -> str:
     """
     left = study.round.until_decision or len(study.pending)  # a block is not divided
     return f"It checks again when {left:,} more are in." if left > 1 else ""
+
+
+def overdue_words(study: View) -> str:
+    """Which trials are overdue, as a sentence; empty if none is."""
+    late = study.overdue
+    return f"Overdue, and asked for again: {cells_of(late)}." if late else ""
+
+
+def cells_of(trials: Sequence[Trial]) -> str:
+    """Trials with their arms and blocks.
+
+    Examples
+    --------
+    >>> cells_of([Trial(4, 2, "ash", seed=7, block="q1")])
+    "trial 4 ('ash' on block 'q1')"
+    """
+    shown = [f"trial {t.number} ({t.name!r} on block {t.block!r})" for t in trials[:TRIALS_SHOWN]]
+    more = len(trials) - len(shown)
+    return ", ".join([*shown, f"{more:,} more"] if more else shown)
 
 
 def before_the_rounds(study: View) -> str:

@@ -74,11 +74,13 @@ def study_words(study: Study) -> str:
     """The state of a study in a sentence or two, and arms that are set aside."""
     from shortlist.study.failing_words import set_aside_words
     from shortlist.study.ledger import retired_words
+    from shortlist.study.view import overdue_words
 
     words, costs = [_progress_words(study)], study.problem.costs
     if costs.stated:
         words.append(f"So far: {costs.words(study.cost)}.")
     if not study.done:  # then the guarantee says it
+        words.append(overdue_words(study))
         words.append(set_aside_words(study))
         words.append(f"Retired: {retired_words(study.retired)}." if study.retired else "")
     return " ".join(filter(None, words))
