@@ -204,3 +204,49 @@ def test_the_last_cells_of_a_pool_are_asked_for_again_where_they_are_lost() -> N
         if number != 7:
             study.tell(trial, 1.0)
     assert study.ask().number == 7
+
+
+def told_at_once(study: shortlist.Study) -> None:
+    study.tell_unasked([(a, TABLE[a, k], None, f"q{k}") for a in range(5) for k in range(30)])
+
+
+def told_after_the_stop(study: shortlist.Study) -> None:
+    study.run(score, progress=False)
+    assert study.evaluations < TABLE.size
+    for arm in range(5):
+        for block in range(30):
+            study.tell(arm=arm, block=f"q{block}", value=TABLE[arm, block], if_told="same")
+
+
+def reopened(study: shortlist.Study) -> None:
+    for _ in range(TABLE.size):
+        if study.done:
+            study.reopen()
+        trial = study.ask()
+        study.tell(trial, score(trial))
+
+
+@pytest.mark.parametrize("fill", [told_at_once, told_after_the_stop, reopened])
+def test_an_answer_is_exact_where_every_cell_is_known(fill: Any) -> None:
+    study = begun(m=2, epsilon=0.05, delta=0.4)
+    fill(study)
+    for known in (study, study.continued(delta=0.1)):
+        table = known.table()
+        for column in ("mean", "lower", "upper"):
+            assert table[column].to_numpy() == pytest.approx(TABLE.mean(axis=1), abs=1e-12)
+        assert list(table["pulls"]) == [30] * 5
+        best = np.argsort(-TABLE.mean(axis=1), kind="stable")[:2]
+        assert known.shortlist.arms == best.tolist()
+        assert "The answer is exact" in known.shortlist.guarantee.text
+        with pytest.raises(shortlist.errors.StudyStopped, match=r"read study.shortlist\.$"):
+            known.ask()
+        with pytest.raises(InvalidInput, match="nothing to ask"):
+            known.reopen()
+
+
+def test_a_pool_without_a_retired_arm_is_complete() -> None:
+    study = begun()
+    study.retire("a", reason="sold out", whatever_the_results=True)
+    told_at_once(study)
+    assert study.shortlist.names == ["b"]
+    assert "The answer is exact" in study.shortlist.guarantee.text

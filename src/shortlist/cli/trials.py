@@ -154,7 +154,7 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
-        more = ", and study.reopen() lets the study go on" if not study.aim.why_final else ""
+        more = ", and study.reopen() lets the study go on" if not study.why_final else ""
         raise StudyStopped(
             f"{study_words(study)} Nothing was asked; study.shortlist shows the answer{more}."
         ) from None

@@ -648,7 +648,7 @@ class Study(View):
         """Why there is no trial to be asked for."""
         if self.done:
             reopen = ", or call study.reopen() to go on evaluating"
-            more = "" if self.aim.why_final else reopen
+            more = "" if self.why_final else reopen
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
                 f"final: read study.shortlist{more}."
@@ -913,14 +913,8 @@ class Study(View):
         """Undo the stop: the study may be asked again, and stops again after a result."""
         if not self.done:
             raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.aim.why_final:
-            raise InvalidInput(
-                f"{self.aim.why_final} "
-                "To evaluate more, begin a study with a larger budget and these results: "
-                "new_study.carry_over(study)."
-            )
-        if self.problem.blocks.once and not self.round.until_decision:
-            raise InvalidInput("every arm has its result on every block: there is nothing to ask.")
+        if self.why_final:
+            raise InvalidInput(self.why_final)
         self._log.step("reopened")
 
     def widen(self, epsilon: float) -> None:

@@ -256,6 +256,18 @@ class View:
         return decision.statistic
 
     @property
+    def why_final(self) -> str:
+        """Why a stop cannot be taken back, in sentences; empty if it can."""
+        if self.aim.why_final:
+            return (
+                f"{self.aim.why_final} To evaluate more, begin a study with a larger budget and these "
+                "results: new_study.carry_over(study)."
+            )
+        if self.problem.blocks.once and not self.round.until_decision:
+            return "every arm has its result on every block: there is nothing to ask."
+        return ""
+
+    @property
     def stage(
         self,
     ) -> Literal[

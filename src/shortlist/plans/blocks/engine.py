@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,15 @@ class CellStrategy(Strategy):
     @abstractmethod
     def is_exact(self) -> bool:
         """Whether the answer follows from the results that are known, whatever the others are."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> float:
+        """How many cells of a pool were not taken in yet; infinite where blocks have no end."""
+
+    @abstractmethod
+    def complete(self, told: Mapping[Cell, float]) -> None:
+        """Answer by the results of all cells of a pool; these were not taken in yet."""
 
     @abstractmethod
     def begin(self, seed: int) -> None:
@@ -109,6 +118,17 @@ class CellProgress:
         """Whether all results of the plan are in, and another is to be made."""
         cells = self.strategy.cells
         return bool(cells) and len(self.told) >= len(cells) and not self.missing
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every cell of a pool has its result: then nothing is random any more."""
+        return len(self.told) >= self.strategy.unknown
+
+    def complete(self) -> None:
+        """Answer by all of them; if it is interrupted, all is as before."""
+        after = self.strategy.copy()
+        after.complete(self.told)
+        self.strategy.__dict__, self.told = vars(after), {}
 
     def decide(self, seed: int) -> None:
         """Give the strategy the results of its plan; if it is interrupted, all is as before."""
@@ -187,10 +207,10 @@ class CellEngine(PlanEngine):
                 posterior.observe(arm, value)
                 # Of two results of a cell the first counts, or who tells could choose between them.
                 now.told.setdefault(Cell(arm, int(steps.blocks[step])), value)
-                if position.is_stopped[0]:
+                if position.is_stopped[0] and not now.is_complete:
                     continue
                 late = False
-                if now.needs_plan:
+                if now.needs_plan or now.is_complete:
                     self._decide(now, seed)
                     if not position.is_initialized[0]:
                         posterior.refresh()
@@ -212,7 +232,13 @@ class CellEngine(PlanEngine):
         return super().widen(posterior, now, seed, position, held=held)
 
     def _decide(self, now: CellProgress, seed: int) -> None:
-        """Decide on a plan whose results are in, and on those that follow and are in already."""
+        """Decide on a plan whose results are in, and on those that follow and are in already.
+
+        A pool of which everything is known needs no plan.
+        """
+        if now.is_complete:
+            now.complete()
+            return
         now.decide(seed)
         while now.needs_plan and not self.stops(now.strategy):
             now.decide(seed)

@@ -34,7 +34,7 @@ docs/proofs.md ("Common blocks").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -549,6 +549,29 @@ class CommonBlocks(CellStrategy):
         """Whether the answer follows from the results that are known, whatever the others are."""
         known = self._certain[np.ix_(self.inside, ~self.inside)]
         return bool(self.inside.any() and self._bounds_hold(known, self._wanted).all())
+
+    @property
+    def unknown(self) -> float:
+        """How many cells of a pool were not taken in yet; infinite where blocks have no end."""
+        return self._size * len(self.inside) - float(self._seen.pulls.sum())
+
+    def complete(self, told: Mapping[Cell, float]) -> None:
+        """Answer by the results of all cells of a pool; these were not taken in yet.
+
+        No evidence counts beside them, and no arm that was guessed or is out stays so.
+        """
+        nothing, blocks = Seen.none(len(self.inside)), np.arange(int(self._size))
+        values, _ = self._seen.on(blocks)
+        for cell, value in told.items():
+            values[cell] = (value - self._low) / self._width
+        self._seen = nothing.after(blocks, values, np.ones(values.shape, np.bool_))
+        self._strict = self._lenient = Bets.none(len(self.inside))
+        self._namings, self._slack = (), self._wanted
+        self.inside = best_of(self._seen.tally.sums, self._problem.m)
+        self.out = np.zeros(len(self.inside), np.bool_)
+        self._find_out()
+        self._plan(np.zeros(0, np.int64), 0)
+        self._find_boundary(self._margins(self.inside), stops=True)
 
     def leave_out(self, cells: Iterable[Cell]) -> None:
         """Plans and named sets go by the ε of before until the turn of the blocks of these cells is over.
