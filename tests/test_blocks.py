@@ -101,7 +101,7 @@ def test_results_are_carried_over_with_their_blocks(blocks: Any) -> None:
     assert [t.block for t in new.trials] == [t.block for t in old.trials]
     new.run(score, progress=False)
     assert new.done
-    with pytest.raises(InvalidInput, match="has no blocks"):
+    with pytest.raises(InvalidInput, match="to a study without blocks"):
         old.continued(blocks=None, algorithm="LUCB")
 
 
@@ -250,3 +250,36 @@ def test_a_pool_without_a_retired_arm_is_complete() -> None:
     told_at_once(study)
     assert study.shortlist.names == ["b"]
     assert "The answer is exact" in study.shortlist.guarantee.text
+
+
+@pytest.mark.parametrize("blocks", [NAMES, "random"])
+def test_advice_where_an_arm_cannot_be_retired_can_be_followed(blocks: Any) -> None:
+    study = begun(blocks=blocks)
+    study.run(score, max_evaluations=25, progress=False)
+    with pytest.raises(InvalidInput, match=r"without the arm\. .*new_study.carry_over\(study\)"):
+        study.retire("e", reason="too dear")
+    given: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1), "m": 1, "seed": 4}
+    new = shortlist.Study(arms=list("abcd"), blocks=blocks, **given)
+    assert len(new.carry_over(study)) == sum(trial.name != "e" for trial in study.taken)
+    new.run(score, progress=False)
+    assert "would lack the same arms whatever the results" in new.shortlist.guarantee.text
+    with pytest.raises(InvalidInput, match=r"leave out algorithm= \(Common blocks is taken\)"):
+        study.continued(algorithm="Guess-and-verify")
+    with pytest.raises(InvalidInput, match="not carried over to a study without blocks"):
+        study.continued(blocks=None)
+
+
+def test_results_are_carried_over_to_their_own_blocks_only() -> None:
+    study, alone = begun(), shortlist.Study(arms=["a", "b"], m=1, sigma=1.0)
+    study.run(score, max_evaluations=25, progress=False)
+    alone.tell(arm="a", value=0.5)
+    with pytest.raises(InvalidInput, match=r"on block 'q\d+', which this pool does not have"):
+        study.continued(blocks=["q1", "q2"])
+    with pytest.raises(InvalidInput, match="the results of the other study are on no blocks"):
+        begun(blocks="random").carry_over(alone)
+    drawn = begun(blocks="random")
+    drawn.run(score, max_evaluations=5, progress=False)
+    with pytest.raises(InvalidInput, match="a pool takes the results of a pool only"):
+        begun().carry_over(drawn)
+    with pytest.raises(InvalidInput, match="a pool takes the results of a pool only"):
+        begun().carry_over(alone)

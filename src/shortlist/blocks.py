@@ -21,6 +21,11 @@ from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, u
 MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
 LAST_NUMBER = 2**53  # of a block: a number that every program reads exactly
+WITHOUT_ARM = (
+    "Otherwise begin a study without the arm. It may be given these results, "
+    "new_study.carry_over(study); its guarantee then assumes that it would lack the arm whatever the "
+    "results."
+)
 
 Numbers = dict[Label | None, int]  # by what a block is called
 KINDS: dict[str, type[Blocks]] = {}  # by their words, filled where a class is defined
@@ -154,6 +159,9 @@ class Blocks(ABC):
         """
         return self.index(block)
 
+    def check_source(self, there: Blocks) -> None:  # noqa: B027
+        """Raise where results on blocks of another study say nothing here; ``there`` has its blocks."""
+
     def check_request(self, count: int) -> None:  # noqa: B027
         """Raise where it is of no use to ask for so many trials at once."""
 
@@ -213,12 +221,17 @@ class Blocks(ABC):
         if self.word not in takes:
             raise InvalidSetting(self.refusal(algorithm))
 
+    @property
+    def without_arm(self) -> str:
+        """How to leave out an arm because of results, where no algorithm retires it; else empty."""
+        return ""
+
     def refusal(self, algorithm: str) -> str:
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (
-            f"{algorithm} knows nothing of blocks, but blocks={self.setting} was given: leave out "
-            "one of the two. Without algorithm= one is taken that compares arms within blocks "
-            f"({self.algorithm})."
+            f"{algorithm} knows nothing of blocks, and with blocks={self.setting} arms are compared "
+            f"within blocks: leave out algorithm= ({self.algorithm} is taken), or begin a study "
+            "without blocks."
         )
 
 
@@ -243,6 +256,15 @@ class NoBlocks(Blocks):
             f"block = {block!r} was given, but this study has no blocks: leave it out, or begin a "
             "study with blocks=…."
         )
+
+    def check_source(self, there: Blocks) -> None:
+        """Raise for results on blocks: they are not independent."""
+        if there.exist:
+            raise InvalidInput(
+                "results on blocks are not carried over to a study without blocks, where every result "
+                "is drawn by itself: nothing was told. Keep blocks=, or begin a study without these "
+                "results."
+            )
 
     def label(self, index: int) -> None:
         """Nothing."""
@@ -355,6 +377,34 @@ class Pool(Blocks):
             raise unknown_among_many("block", str(block), self._names)
         return found
 
+    def check_source(self, there: Blocks) -> None:
+        """Raise for results that are not of a pool."""
+        if not there.once:
+            raise InvalidInput(
+                "a pool takes the results of a pool only, and those of the other study are on no "
+                "blocks that have a name: nothing was told. Tell those that are on blocks of this "
+                "pool: study.tell(arm=…, block=…, value=…)."
+            )
+
+    def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
+        """The same block; raises where this pool does not have it."""
+        if block in self:
+            return self.index(block)
+        raise InvalidInput(
+            f"the other study has a result on block {block!r}, which this pool does not have: nothing "
+            "was told. State all blocks of the other study, or begin without its results."
+        )
+
+    def __contains__(self, block: object) -> bool:
+        if self._names is None:
+            return isinstance(block, int) and 0 <= block < self.number
+        return str(block) in self._places
+
+    @property
+    def without_arm(self) -> str:
+        """A study without it."""
+        return WITHOUT_ARM
+
     @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self._names or ())}
@@ -404,6 +454,19 @@ class Random(Blocks):
     word = "random"
     names_cells = True
     algorithm = "Common blocks"
+
+    def check_source(self, there: Blocks) -> None:
+        """Raise for results that are on no block."""
+        if not there.exist:
+            raise InvalidInput(
+                "the results of the other study are on no blocks, and here arms are compared within "
+                "blocks: nothing was told. Begin without these results."
+            )
+
+    @property
+    def without_arm(self) -> str:
+        """A study without it."""
+        return WITHOUT_ARM
 
     def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """A number of its own: equal numbers are other blocks there and here."""

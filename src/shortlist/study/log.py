@@ -717,11 +717,13 @@ class Log:
         # With features and results in a range the first of the two cannot either.
         ways = ("Guess-and-verify", "Guess-and-verify (own results)")
         other = ways[procedure.name == ways[0]]
-        raise InvalidInput(
-            f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
-            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
+        otherwise = procedure.problem.blocks.without_arm or (
             "Otherwise go on with an algorithm that can, and retire it there: "
             f"study.continued(algorithm={other!r})."
+        )
+        raise InvalidInput(
+            f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
+            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} {otherwise}"
         )
 
     def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:

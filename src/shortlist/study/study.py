@@ -425,9 +425,12 @@ class Study(View):
             if name is None
             else name,
         }
+        settings |= changes
+        if self.trials:
+            Blocks.of(settings["blocks"]).check_source(problem.blocks)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnhealthyFeatures)  # it was said of this study
-            into = Study(**(settings | changes))
+            into = Study(**settings)
         into.carry_over(self)
         return into
 
@@ -459,6 +462,8 @@ class Study(View):
         """
         if other is self:
             raise InvalidInput("a study cannot be given its own results: nothing was told.")
+        if other.trials:
+            self.problem.blocks.check_source(other.problem.blocks)
         known = set(map(str, self.problem.names))
         # In the order in which they came: whether one counts must be known before its value.
         taken = [trial for trial in other.taken if str(trial.name) in known]
