@@ -16,9 +16,11 @@ import arms as attack
 from by_plans import run_by_plans
 from command_line import asked, does, fails, run
 from error_rates import shown_below
+from paths import DOCS
 from report_pages import undrawn
 from served import client_of
 from shortlist import Study, algorithms, errors, report
+from shortlist.cli.arms import ADD_EXAMPLES
 from shortlist.study.guarantee_parts import conditions
 
 NAMES = [f"C{k:02}" for k in range(8)]
@@ -310,10 +312,25 @@ def test_what_cannot_be_added_is_refused() -> None:
         with_features.add([[1.0, 2.0, 3.0]])
     with pytest.raises(errors.InvalidInput, match="a σ of its own"):
         begin("a σ for every arm").add(arms=["x"])
+    with pytest.raises(errors.InvalidInput, match="from the first plan on, and new arms have none"):
+        begin(sigma="estimate per arm").add(arms=["x"])
+    with pytest.raises(errors.InvalidInput, match="a cost of its own"):
+        begin(costs=[1.0] * 8).add(arms=["x"])
     others = begin("LUCB both arms")
     go(others, 20)
     with pytest.raises(errors.InvalidInput, match="fixed before the first result"):
         others.add(arms=["x"])
+
+
+@pytest.mark.parametrize("trust", ["linear", "guide"])
+def test_of_results_in_a_range_linear_means_do_not_go_on(trust: Any) -> None:
+    """As docs/storage.md, the docstring of ``add`` and the help of the command say."""
+    study = begin("bounded", features=X, trust=trust)
+    go(study, 200)
+    assert study.model.initialized
+    assert study.procedure.engine.goes_on == (trust == "guide")
+    said = Study.add.__doc__, ADD_EXAMPLES, (DOCS / "storage.md").read_text()
+    assert all("linear means of results in a range" in " ".join(str(each).split()) for each in said)
 
 
 def test_a_larger_slack_and_more_arms_exclude_each_other() -> None:

@@ -101,6 +101,12 @@ class Costs:
         """Whether there are any."""
         return bool(self.each)
 
+    @property
+    def why_no_more_arms(self) -> str:
+        """Why arms that are added would have none, in words; empty where nothing is stated."""
+        own = "every arm of this study has a cost of its own, and none is known of new arms"
+        return own if self.each else ""
+
     def of_arms(self, arms: int) -> Reals:
         """The cost of every arm, 1 where nothing is stated."""
         return np.array(self.each) if self.each else np.ones(arms)

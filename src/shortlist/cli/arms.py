@@ -26,14 +26,17 @@ The arm is never asked for again, its open trials are cancelled, and the
 guarantee is about the others. With --whatever-the-results what was proven of the
 others stays: use it only if this arm, and no other in its place, would have been
 retired had all results been different. Without it the results so far only guide,
-and later ones prove the answer. It cannot be undone."""
+and later ones prove the answer: only Guess-and-verify does that, and not with
+linear means of results in a range. It cannot be undone."""
 
 ADD_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist add screen.toml C21 C22                   # without features
 $ shortlist add screen.toml --features analogues.csv  # with the same columns
 
 Which arms are added may depend on the results: evidence on pairs with them counts
-from now on. The screen.toml may stay as it is, or name the longer table, with the
+from now on. Guess-and-verify can do that, but not with linear means of results in a
+range, nor after `shortlist widen`. Otherwise arms can be added before the first
+trial. The screen.toml may stay as it is, or name the longer table, with the
 new arms at its end."""
 
 

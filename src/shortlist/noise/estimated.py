@@ -388,6 +388,14 @@ class EstimatedPerArm(ByArm, Estimated):
         )
 
     @property
+    def why_no_more_arms(self) -> str:
+        """That they have no results of the kind that it is estimated from."""
+        return (
+            f"with sigma={self.word!r} each arm's noise is estimated by its results from the first "
+            "plan on, and new arms have none"
+        )
+
+    @property
     def to_shift(self) -> str:
         """With one σ."""
         return "blocks='shift', sigma='estimate'"

@@ -112,9 +112,9 @@ class ByArm(Noise):
         return twin
 
     @property
-    def fits_more_arms(self) -> bool:
-        """No: every arm has a σ of its own."""
-        return False
+    def why_no_more_arms(self) -> str:
+        """That every arm has a σ of its own."""
+        return "every arm of this study has a σ of its own, and none is known of new arms"
 
     @property
     def size(self) -> str:

@@ -184,9 +184,9 @@ class Noise(ABC):
         return self
 
     @property
-    def fits_more_arms(self) -> bool:
-        """Whether it says what the noise of other arms is."""
-        return True
+    def why_no_more_arms(self) -> str:
+        """Why it does not say what the noise of other arms is, in words; empty if it does."""
+        return ""
 
     # σ from results
 

@@ -1032,8 +1032,9 @@ class Study(View):
 
         They come after the arms that it has; adding the same ones again changes nothing. Evidence
         on pairs with them counts from now on, and δ stays as it is. The price is a tenth of what is
-        left of it for later guesses. Guess-and-verify can do that, which ``"auto"`` mostly takes;
-        with other algorithms arms can be added before the first trial.
+        left of it for later guesses. Guess-and-verify can do that, which ``"auto"`` mostly takes,
+        but not with linear means of results in a range, nor once ε was widened. Otherwise arms can
+        be added before the first trial.
 
         Parameters
         ----------
@@ -1058,12 +1059,10 @@ class Study(View):
     ) -> tuple[tuple[Label, ...], list[list[float]] | None]:
         """The names and features of arms to be added, checked."""
         problem, classical = self.problem, self._log.is_classical
-        if not problem.noise.fits_more_arms or problem.costs.stated:
-            own = "cost" if problem.costs.stated else "σ"
+        if why := problem.costs.why_no_more_arms or problem.noise.why_no_more_arms:
             raise InvalidInput(
-                f"every arm of this study has a {own} of its own, and none is known of new arms: nothing "
-                "was changed. Begin another study with all arms, and give it these results: "
-                "new_study.carry_over(study)."
+                f"{why}: nothing was changed. Begin another study with all arms, and give it these "
+                "results: new_study.carry_over(study)."
             )
         if (features is None) != classical:
             wanted = "the study has no features: give arms=[names] alone"
