@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import pytest
 from command_line import asked, does
 from plate_results import SIGMA, PlateResults
 from shortlist import Study
-from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.errors import ArmSetAside, InvalidInput, InvalidSetting
 from shortlist.report import html
 from shortlist.study.plate import match, read_plate, write_plate
 from stored import assert_same, later
@@ -212,6 +213,26 @@ def test_results_that_no_plan_asked_for_are_not_covered_by_the_proof():
     assert measured(fewer, 20).claim.proven
 
 
+@pytest.mark.parametrize("features", [None, "linear"])
+def test_a_failing_arm_is_retired_during_the_first_plan(features):
+    """Nothing that was asked for so far depends on a value."""
+
+    def measure(trial):
+        if trial.name == "c3":
+            raise RuntimeError("it never works")
+        return value(trial)
+
+    given = {} if features is None else {"features": FEATURES}
+    study = begin(**given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ArmSetAside)
+        found = study.run(measure, batch=12, max_failures=100, retire_failing=True, progress=False)
+    assert [each.name for each in study.retired] == ["c3"]
+    assert study.done
+    assert study.claim.proven
+    assert sorted(found.names) == sorted(measured(begin(**given), 60).shortlist.names)
+
+
 def test_the_command_that_takes_results_over_does_not_call_them_proven(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     measured(begin(tmp_path / "a.db", name="a"), 4)
@@ -227,3 +248,15 @@ def test_the_command_that_takes_results_over_does_not_call_them_proven(tmp_path,
     assert report["guarantee"].startswith("Heuristic")
     assert report["carried"] == 0  # all of them were there
     assert "Proven" not in does("status", "c.toml").stdout
+
+
+def test_what_is_asked_for_in_the_first_plan_depends_on_no_value():
+    """So an arm may be retired until then: results may be divided between plans at will."""
+    asked = []
+    for scale in (1.0, -7.0):
+        study = begin()
+        while not study.model.initialized and len(study.trials) < 60:
+            study.tell_many((t, scale * value(t)) for t in study.ask(4) if t.name != "c3")
+        asked.append([trial.arm for trial in study.trials])
+    assert asked[0] == asked[1]
+    assert len(asked[0]) == 60

@@ -22,7 +22,7 @@ MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
 LAST_NUMBER = 2**53  # of a block: a number that every program reads exactly
 WITHOUT_ARM = (
-    "Otherwise begin a study without the arm. It may be given these results, "
+    "begin a study without the arm. It may be given these results, "
     "new_study.carry_over(study); its guarantee then assumes that it would lack the arm whatever the "
     "results."
 )
@@ -223,7 +223,7 @@ class Blocks(ABC):
 
     @property
     def without_arm(self) -> str:
-        """How to leave out an arm because of results, where no algorithm retires it; else empty."""
+        """What to do where no algorithm retires an arm because of results, after "otherwise"; else empty."""
         return ""
 
     def refusal(self, algorithm: str) -> str:
@@ -536,6 +536,14 @@ class Shift(Blocks):
                 "has nothing to be compared with. Ask for a whole plate, such as study.ask(24); a run "
                 "needs batch=24, say."
             )
+
+    @property
+    def without_arm(self) -> str:
+        """A study without it, of which nothing is proven with these results."""
+        return (
+            "begin a study without the arm. It may be given these results, "
+            "new_study.carry_over(study); its answer is then called heuristic."
+        )
 
     def room(self, batch: int, under_way: int) -> int:
         """A whole block, once the last one is back."""

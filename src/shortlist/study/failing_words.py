@@ -44,11 +44,8 @@ def remedy(study: View) -> str:
         f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
         "is about the others."
     )
-    if study.problem.blocks.shifts:
-        leave_out = (
-            "begin a study without that arm. With these results, new_study.carry_over(study), its "
-            "answer is called heuristic."
-        )
+    if study.problem.blocks.shifts and study.model.initialized:
+        leave_out = study.problem.blocks.without_arm
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "

@@ -693,12 +693,11 @@ class Log:
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
                 "budget and these results: new_study.carry_over(study)."
             )
-        if procedure.problem.blocks.shifts and self._ledger.trials:
+        if procedure.problem.blocks.shifts and model.initialized:
             raise InvalidInput(
-                "arms cannot be retired from a study whose blocks share a shift: results of plans "
-                "that end early would be taken together, and the proof does not cover that. Nothing "
-                "was changed. Begin a study without the arm. It may be given these results, "
-                "new_study.carry_over(study); its answer is then called heuristic."
+                "arms cannot be retired from a study whose blocks share a shift once its first plan is "
+                "complete: results of plans that end early would be taken together, and the proof does "
+                f"not cover that. Nothing was changed. Instead {procedure.problem.blocks.without_arm}"
             )
         goes_on = procedure.engine.goes_on and model.initialized
         if whatever_the_results:
@@ -718,12 +717,13 @@ class Log:
         ways = ("Guess-and-verify", "Guess-and-verify (own results)")
         other = ways[procedure.name == ways[0]]
         otherwise = procedure.problem.blocks.without_arm or (
-            "Otherwise go on with an algorithm that can, and retire it there: "
+            "go on with an algorithm that can, and retire it there: "
             f"study.continued(algorithm={other!r})."
         )
         raise InvalidInput(
             f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
-            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} {otherwise}"
+            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
+            f"Otherwise {otherwise}"
         )
 
     def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:
