@@ -283,3 +283,26 @@ def test_results_are_carried_over_to_their_own_blocks_only() -> None:
         begun().carry_over(drawn)
     with pytest.raises(InvalidInput, match="a pool takes the results of a pool only"):
         begun().carry_over(alone)
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ([float("nan"), 1], "got nan"),
+        ([None, "a"], "got None"),
+        ([True, False], "got True .bool."),
+        ([["a", "b"], ["c", "d"]], "got .'a', 'b'. .list."),
+        (np.array([["a", "b"], ["c", "d"]]), "shape .2, 2.: give one name"),
+        ([1.5, 2.5], "got 1.5 .float."),
+        ({"a", "b"}, "a list of their names"),
+        (np.array(3.0), "a whole number"),
+    ],
+)
+def test_names_of_blocks_are_texts_or_whole_numbers(names: Any, words: str) -> None:
+    with pytest.raises(InvalidInput, match=words):
+        begun(blocks=names)
+
+
+def test_a_number_of_blocks_may_come_as_an_array() -> None:
+    assert begun(blocks=np.array(3)).problem.blocks.number == 3
+    assert begun(blocks=np.array([4, 7])).problem.blocks.label(1) == "7"

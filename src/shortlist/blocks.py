@@ -103,6 +103,8 @@ class Blocks(ABC):
         """Check what was given for ``blocks``."""
         if isinstance(stated, Blocks):
             return stated
+        if isinstance(stated, np.ndarray) and stated.ndim == 0:
+            stated = stated.item()
         kind = next((each for each in KINDS.values() if each.recognizes(stated)), None)
         if kind is not None:
             return kind.stated(stated)
@@ -350,6 +352,17 @@ class Pool(Blocks):
                     f"got {stated!r}."
                 )
             return cls(int(stated))
+        if getattr(stated, "ndim", 1) != 1:
+            raise InvalidSetting(
+                "blocks must be a number or a list of names, got an array of shape "
+                f"{stated.shape}: give one name for each block."
+            )
+        for name in stated:
+            if isinstance(name, bool | np.bool_) or not isinstance(name, str | numbers.Integral):
+                raise InvalidSetting(
+                    f"names of blocks must be texts or whole numbers, got {name!r} "
+                    f"({type(name).__name__}): leave it out, or write its name as a text."
+                )
         listed = [str(name) for name in stated]
         if not 2 <= len(listed) <= MOST_BLOCKS:
             raise InvalidSetting(
