@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from command_line import does, fails, run
 from shortlist.errors import InvalidInput, TrialClosed
 from shortlist.study.insight.summary import study_words
 from shortlist.study.plate import match, read_plate, write_plate
@@ -263,7 +264,7 @@ def test_advice_where_an_arm_cannot_be_retired_can_be_followed(blocks: Any) -> N
     assert len(new.carry_over(study)) == sum(trial.name != "e" for trial in study.taken)
     new.run(score, progress=False)
     assert "would lack the same arms whatever the results" in new.shortlist.guarantee.text
-    with pytest.raises(InvalidInput, match=r"leave out algorithm= \(Common blocks is taken\)"):
+    with pytest.raises(InvalidInput, match=r"leave out algorithm=.*\(Common blocks is taken\)"):
         study.continued(algorithm="Guess-and-verify")
     with pytest.raises(InvalidInput, match="not carried over to a study without blocks"):
         study.continued(blocks=None)
@@ -306,3 +307,31 @@ def test_names_of_blocks_are_texts_or_whole_numbers(names: Any, words: str) -> N
 def test_a_number_of_blocks_may_come_as_an_array() -> None:
     assert begun(blocks=np.array(3)).problem.blocks.number == 3
     assert begun(blocks=np.array([4, 7])).problem.blocks.label(1) == "7"
+
+
+def test_pools_with_the_same_names_in_another_order_are_told_apart(tmp_path: Path) -> None:
+    begun(storage=tmp_path / "a.db")
+    with pytest.raises(
+        shortlist.errors.StudyMismatch, match="the same with 'q29' in place of 'q0'"
+    ):
+        begun(storage=tmp_path / "a.db", blocks=NAMES[::-1])
+
+
+@pytest.mark.parametrize("setting", [{"trust": "guide"}, {"budget": 50}])
+def test_what_chose_an_algorithm_without_blocks_is_to_be_left_out(setting: dict[str, Any]) -> None:
+    features = np.column_stack([np.ones(5), np.arange(5.0)])
+    with pytest.raises(InvalidInput, match=r"trust= or budget= \(Common blocks is taken\)"):
+        begun(features=features, **setting)
+
+
+def test_commands_speak_of_pools_and_of_their_options(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = 'm = 1\nsigma = "bounded"\nreward_range = [0, 1]\nblocks = "blocks.txt"\narms = ["a", "b"]\n'
+    Path("pool.toml").write_text(text)
+    Path("blocks.txt").write_text("block\nq1\nq2\n")
+    fails(run("new", "pool.toml"), 2, "'block', which is a heading and no name")
+    Path("blocks.txt").write_text("q1\nq2\n")
+    does("new", "pool.toml")
+    assert "the pool has room for 4 trials only" in does("ask", "pool.toml", "-n", 9).stderr
+    fails(run("tell", "pool.toml", "--arm", "a", "--value", 1), 2, "give --block NAME")
+    fails(run("ask", "pool.toml"), 4, "`shortlist cancel pool.toml 0`")

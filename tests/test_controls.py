@@ -36,7 +36,7 @@ def begin(storage: Path | None = None, **given: Any) -> Study:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (["DMS0"], "unknown control 'DMS0': did you mean 'DMSO'"),
+        (["DMS0"], "controls: unknown arm 'DMS0': did you mean 'DMSO'"),
         (
             {"DMSO": 0},
             "a number of wells on every plate, must be a whole number, at least 1, got 0",
@@ -254,3 +254,10 @@ def test_a_plan_may_be_of_controls_alone() -> None:
             study.tell(trial, 2.0 * features[trial.arm, 0] + shift + 3.0 * rng.standard_normal())
     assert study.done
     assert of_controls
+
+
+def test_words_about_controls_name_what_is_meant() -> None:
+    with pytest.raises(errors.UnknownName, match=r"controls: unknown arm 'zz'.*There are \d+ arms"):
+        begin(controls=["zz"])
+    with pytest.raises(errors.InvalidSetting, match=r"ask for more, such as study\.ask\(60\)"):
+        begin(controls={"DMSO": 30}).ask(24)

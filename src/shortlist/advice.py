@@ -63,6 +63,7 @@ COMMANDS = {
     ),
     r"the call with if_told='\w+', or with a key= for unrequested data": "the command",
     r"\bmeasured_again=True": "--measured-again",
+    r"give block=…": "give --block NAME, or in a file a column block",
 }
 # What `shortlist continue` has for a change, where that is not its name and its value.
 OPTIONS = {
@@ -70,7 +71,10 @@ OPTIONS = {
     "trust='guide'": "--guide",
     "intercept=True": "--intercept",
 }
-JSON = {r"\bmeasured_again=True": '"measured_again": true'}
+JSON = {
+    r"\bmeasured_again=True": '"measured_again": true',
+    r"give block=…": 'give "block"',
+}
 SETTING = re.compile(
     r"\b(?P<key>sigma|threshold|trust|audit|S|reward_range)="
     r"(?P<value>'[^']*'|\([^()]*\)|True|False|[-+.\de]*\d|…)"

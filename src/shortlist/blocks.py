@@ -232,8 +232,8 @@ class Blocks(ABC):
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (
             f"{algorithm} knows nothing of blocks, and with blocks={self.setting} arms are compared "
-            f"within blocks: leave out algorithm= ({self.algorithm} is taken), or begin a study "
-            "without blocks."
+            f"within blocks: leave out algorithm=, trust= or budget= ({self.algorithm} is taken), or "
+            "begin a study without blocks."
         )
 
 
@@ -395,8 +395,7 @@ class Pool(Blocks):
         if not there.once:
             raise InvalidInput(
                 "a pool takes the results of a pool only, and those of the other study are on no "
-                "blocks that have a name: nothing was told. Tell those that are on blocks of this "
-                "pool: study.tell(arm=…, block=…, value=…)."
+                "blocks that have a name: nothing was told. Begin without these results."
             )
 
     def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:

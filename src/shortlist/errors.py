@@ -133,7 +133,7 @@ class StudyStopped(ShortlistError):
 
 
 class BudgetSpent(ShortlistError):
-    """Every evaluation of the budget is told or pending: none is left to ask for."""
+    """Every evaluation of the budget, or of the pool, is told or pending: none is left to ask for."""
 
 
 class OnlyFailingArms(ShortlistError):

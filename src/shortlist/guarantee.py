@@ -583,8 +583,8 @@ def conditions_of(course: Course) -> list[Condition]:
         "It is assumed that each would have been retired, and no other, whatever the results.",
         ("Retired because of results", course.retired_anew): "Retired, and no part of what is "
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
-        f"nothing{given_all}. That any answer of this study was wrong, before or after them, has "
-        f"probability {course.proofs}δ at most.",
+        f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
+        f"retired, has probability {course.proofs}δ at most.",
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "

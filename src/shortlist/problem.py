@@ -20,6 +20,7 @@ from shortlist.errors import (
     InvalidFeatures,
     InvalidInput,
     InvalidSetting,
+    UnknownName,
     unknown_among_many,
 )
 from shortlist.features import (
@@ -183,7 +184,7 @@ class Controls:
         for name, number in listed:
             row = rows.get(str(name))
             if row is None:
-                raise unknown_among_many("control", str(name), names)
+                raise UnknownName(f"controls: {unknown_among_many('arm', str(name), names)}")
             if wells[row]:
                 raise InvalidSetting(
                     f"controls name {name!r} twice: for two wells on every plate write "
@@ -224,10 +225,11 @@ class Controls:
 
     def check_request(self, count: int) -> None:
         """Raise where a block of so many trials has no room for two arms beside the controls."""
-        if self.exist and count < sum(self.wells) + 2:
+        wells = sum(self.wells)
+        if self.exist and count < wells + 2:
             raise InvalidSetting(
-                f"{count} trials have no room for two arms to compare beside the "
-                f"{sum(self.wells)} for controls: ask for more, such as study.ask(24)."
+                f"{count} trials have no room for two arms to compare beside the {wells} for controls: "
+                f"ask for more, such as study.ask({max(24, 2 * wells)})."
             )
 
     def places(self, count: int, block: int, seed: int) -> dict[int, int]:

@@ -45,6 +45,14 @@ KEYS = (
     "name",
 )
 TEXTS = ("features", "pilot", "algorithm", "threshold", "lease", "storage", "name")
+HEADINGS = {
+    "arm",
+    "arms",
+    "block",
+    "blocks",
+    "name",
+    "names",
+}  # that a file of names may begin with
 SECONDS = {"s": 1, "min": 60, "h": 3600, "day": 86400, "days": 86400}
 
 
@@ -230,7 +238,13 @@ def _names(file: Path, otherwise: str = "") -> list[str]:
                 f"{file}, line {number} has {len(cells)} cells: one name per line is expected, in "
                 f"quotes if it has a comma.{otherwise}"
             )
-    return [cells[0] for _, cells in lines]
+    names = [cells[0] for _, cells in lines]
+    if names and names[0].casefold() in HEADINGS:
+        raise InvalidFeatures(
+            f"{file}, line {lines[0][0]} is {names[0]!r}, which is a heading and no name: a file of "
+            "names has none. Delete the line."
+        )
+    return names
 
 
 def _risk(confidence: object) -> str:

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -201,9 +202,14 @@ class Definition:
         for key, value in self.choices.items():
             was = stored.choices[key]
             if was != value:
+                stored_as, given = _shown(was, key), _shown(value, key)
+                if stored_as == given:
+                    pairs = zip_longest(_flat(was), _flat(value))
+                    one, other = next(pair for pair in pairs if pair[0] != pair[1])
+                    given = f"the same with {other!r} in place of {one!r}"
                 raise StudyMismatch(
-                    f"the study {name!r} is stored with {key} = {_shown(was, key)}, but "
-                    f"{key} = {_shown(value, key)} was given: the settings of a study cannot change."
+                    f"the study {name!r} is stored with {key} = {stored_as}, but "
+                    f"{key} = {given} was given: the settings of a study cannot change."
                     f"{_unless('settings it has')}"
                 )
         if self.features_hash == stored.features_hash:
@@ -332,6 +338,18 @@ def _shown(value: Any, key: str = "algorithm") -> str:
     if isinstance(value, dict):
         return str(value.get("name")) + ("" if len(value) == 1 else f" {value}")
     return repr(value)
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """What lists in lists contain.
+
+    Examples
+    --------
+    >>> list(_flat(["pool", ["q1", "q2"]]))
+    ['pool', 'q1', 'q2']
+    """
+    for each in value if isinstance(value, list) else [value]:
+        yield from _flat(each) if isinstance(each, list) else [each]
 
 
 def _difference(given: Definition, stored: Definition, first: int) -> str:
