@@ -315,8 +315,9 @@ class Log:
     ) -> list[Trial] | None:
         """Trials to evaluate: those that nobody works on any more, then new ones; None at a stop.
 
-        Of a cell that is wanted and whose trial is overdue, that trial is given out again. A budget, an audit or arms set aside may allow fewer than were asked for, or none. With a key
-        that was used before, the trials that were asked for with it.
+        Of a cell that is wanted and whose trial is overdue, that trial is given out again. A budget, an
+        audit or arms set aside may allow fewer than were asked for, or none. With a key that was used
+        before, the trials that were asked for with it.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
@@ -389,9 +390,10 @@ class Log:
         count = int(min(count, self._procedure.engine.setup.aim.room(made)))
         ahead: Ahead | None = None
         aside = ledger.set_aside
+        absent = {NO_ARM, *aside, *ledger.retired}
         controls = self._procedure.problem.controls.places(count, ledger.next_block, model.seed)
         for place in range(count):
-            if (control := controls.get(place, NO_ARM)) != NO_ARM and control not in aside:
+            if (control := controls.get(place, NO_ARM)) not in absent:
                 yield Cell(control), Cause("control")
                 if ahead is not None:
                     ahead.suppose(Cell(control))
