@@ -149,7 +149,8 @@ class Study(View):
         The name of the study in its storage.
     lease : float, optional
         Seconds after which a trial that was asked for and not told may be asked for again. By
-        default never, except for trials of a ``run`` that has not been heard of for a minute.
+        default never, except for trials of a ``run`` that has not been heard of for a minute, and
+        for trials on blocks that are overdue: see ``ask``.
     costs : a number for every arm, in order or by name, optional
         What an evaluation of each arm costs. Allocations then minimise the cost and not the number
         of evaluations, with algorithms that can (``"auto"`` takes one), and ``study.cost`` counts it.
@@ -619,7 +620,8 @@ class Study(View):
         Trials asked for and not told yet shrink the widths and leave the means alone, so that a
         batch is spread out; the stop looks at told results only. A trial whose lease is over comes
         first. With a pool, or with blocks drawn afresh, a decision waits for single trials: one that is
-        overdue (far more results came in meanwhile than for others) is given out again. A budget may have room for fewer than ``n``.
+        overdue (far more results came in meanwhile than for others) is given out again. A budget may
+        have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
         result of it is told. If nothing else is wanted, ``OnlyFailingArms`` is raised.
