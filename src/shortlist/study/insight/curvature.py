@@ -8,6 +8,7 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.numerics.blockwise import even
+from shortlist.study.insight.own_spread import normal_scores
 
 MOST_TERMS = 2000  # squares and products; with more than that, only squares are tested
 SPANNED = (
@@ -24,7 +25,12 @@ class Curvature(NamedTuple):
     terms: int  # how many squares and products were tried
 
 
-def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature | None:
+def curvature(
+    features: Reals,
+    roots: Reals,
+    means: Reals,
+    own: tuple[Reals, Reals] | None = None,
+) -> Curvature | None:
     """Add each square and each product of features, one at a time, to a linear model of averages.
 
     The linear model has an offset. With normal noise, means that are linear, and ``roots`` that are
@@ -38,6 +44,9 @@ def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature | None:
         Those of the arms that have results, one row each.
     roots, means : ndarray
         The root of the weight of every average, and the averages.
+    own : tuple of ndarray, optional
+        The variance of every average by its own results, and the degrees of freedom of that, where
+        weights say nothing of the noise. A gain is then the square of a normal score.
 
     Examples
     --------
@@ -68,7 +77,15 @@ def curvature(features: Reals, roots: Reals, means: Reals) -> Curvature | None:
     not_linear = rest > SPANNED * lengths
     if len(x) <= left.shape[1] or not not_linear.any():
         return None
-    gains = np.where(not_linear, (z @ added / np.where(not_linear, rest, 1.0)) ** 2, -1.0)
+    drops = z @ added / np.where(not_linear, rest, 1.0)
+    if own is not None:
+        added = (added * roots[:, None] / np.where(not_linear, rest, 1.0)) ** 2 * own[0][:, None]
+        variances = added.sum(axis=0)
+        known = variances > 0.0
+        variances = np.where(known, variances, 1.0)
+        degrees = variances**2 / np.where(known, (added**2 / own[1][:, None]).sum(axis=0), 1.0)
+        drops = np.where(known, normal_scores(drops / np.sqrt(variances), degrees), 0.0)
+    gains = np.where(not_linear, drops**2, -1.0)
     best = int(np.argmax(gains))
     pair = int(varied[one[best]]), int(varied[other[best]])
     return Curvature(float(gains[best]), pair, int(not_linear.sum()))
