@@ -101,8 +101,9 @@ def test_bounds_by_features_are_some_standard_errors_wide(kind: str, algorithm: 
     errors = np.sqrt(np.diagonal(FEATURES @ np.linalg.inv(information) @ FEATURES.T))
     table = study.table()
     ratio = (table["upper"] - table["lower"]).to_numpy() / 2.0 / errors
-    # 3 where all plans tell the same of an arm, more where only some tell much of it.
-    assert ((ratio > 2.9) & (ratio < 9.0)).all()
+    # 3 where all plans tell the same of an arm, more where only some tell much of it, or where the σ of
+    # an arm is known from the five results of its first plan alone.
+    assert ((ratio > 2.9) & (ratio < (20.0 if kind == "estimate per arm" else 9.0))).all()
     assert ((table["lower"] <= table["mean"]) & (table["mean"] <= table["upper"])).all()
 
 

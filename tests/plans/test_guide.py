@@ -375,7 +375,7 @@ def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
 @pytest.mark.parametrize("change", ["retire", "widen"])
 def test_a_verification_keeps_the_bounds_on_every_sigma(change: str) -> None:
     """They were paid for: no answer of it may say that no σ is used."""
-    study = begin(sigma="estimate per arm", trust="linear", audit=False)
+    study = begin(sigma="estimate per arm", trust="linear", algorithm="m-LinGapE", audit=False)
     study.run(result, progress=False)
     study.verify()
     if change == "retire":

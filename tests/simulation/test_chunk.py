@@ -184,7 +184,7 @@ def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str, n
     np.testing.assert_allclose(run.sums, np.bincount(in_order, drawn, problem.arms))
     replicates = first_of_each(in_order, drawn, wanted)
     assert replicates is not None
-    assert chunk.engine.setup.sigma == problem.noise.estimated(replicates, problem.delta).sigma
+    assert chunk.engine.setup.sigma == procedure.noise.estimated(replicates, problem.delta).sigma
 
 
 @pytest.mark.parametrize("word", ["estimate", "estimate per arm"])

@@ -6,6 +6,7 @@ and goes on.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -218,6 +219,12 @@ class Engine:
         else:
             upper[inside] = [column(j)[c] for j in inside.tolist()]
         return Gaps(b, gap, lower, upper)
+
+    tests_linearity = False
+
+    def against_linear(self, current: Round) -> float:
+        """Nothing: audits test that."""
+        return -math.inf
 
     def certified(self, posterior: Posterior, current: Round, decision: Decision) -> Certified:
         """What the gap indices of all candidates and all other arms say."""

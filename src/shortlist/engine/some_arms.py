@@ -309,6 +309,15 @@ class SomeArms:
         """About how many results it still takes, for means drawn ``count`` times."""
         return self.inner.projected(current.inner, count, rng)
 
+    @property
+    def tests_linearity(self) -> bool:
+        """Whether it tests by itself that the means are linear."""
+        return self.inner.tests_linearity
+
+    def against_linear(self, current: SomeRound) -> float:
+        """The largest ln E so far against linear means."""
+        return self.inner.against_linear(current.inner)
+
     def certified(self, posterior: Posterior, current: SomeRound, decision: Decision) -> Certified:
         """What is certain of the m arms of the last decision."""
         b, c = self._left([decision.b, decision.c])

@@ -8,8 +8,8 @@ the replicates. The same holds arm by arm, with Σ_k (y_ak − ȳ_a)² and n_a �
 Where results of different blocks are shifted, those that a level of every block and a mean of every arm
 leave unexplained take the place of replicates (``EstimatedWithinBlocks``).
 
-An algorithm that tests by likelihoods needs no bound on the σ of an arm: a few replicates are enough
-for it to begin with (``Measured``).
+An algorithm that tests by likelihoods or Student's statistics needs no bound on the σ of an arm: a few
+replicates are enough for it to begin with (``Measured``).
 """
 
 from __future__ import annotations
@@ -510,9 +510,8 @@ class Measured(EstimatedPerArm):
         """What a proof assumes of the noise, in full sentences."""
         return (
             "The noise of every result is normal, with a standard deviation σ of its own for each "
-            "arm. Nothing is assumed of these, and none is bounded: what the results say is weighed "
-            "against the best that any σ makes of them. If the noise is not normal, the claim does "
-            "not hold."
+            "arm. Nothing is assumed of these, and none is bounded: the tests hold whatever they are. If "
+            "the noise is not normal, the claim does not hold."
         )
 
     @property

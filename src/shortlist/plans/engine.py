@@ -236,6 +236,15 @@ class PlanEngine:
         chosen = (np.where(now.inside, *each) for each in zip(from_c, to_b, strict=True))
         return Gaps(decision.b, *(np.where(listable, each, -np.inf) for each in chosen))
 
+    @property
+    def tests_linearity(self) -> bool:
+        """Whether its strategy tests by itself that the means are linear."""
+        return self._first.tests_linearity
+
+    def against_linear(self, now: PlanProgress) -> float:
+        """As the strategy has it."""
+        return now.strategy.against_linear
+
     def certified(self, posterior: Posterior, now: PlanProgress, decision: Decision) -> Certified:
         """What is certain as of the last plan that is in."""
         return now.strategy.certified(self.problem.epsilon)

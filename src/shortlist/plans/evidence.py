@@ -570,6 +570,8 @@ class Verifier(ABC):
         The shares of δ for each time that sets are named.
     most_rows : int
         The number of arms up to which all of them have rows in the tables from the start.
+    tests_linearity : bool
+        Whether it tests by itself that means are linear.
     """
 
     keeps_values: ClassVar[bool] = False
@@ -577,6 +579,7 @@ class Verifier(ABC):
     keeps_named: ClassVar[bool] = True
     shares: ClassVar[tuple[float, ...]] = SHARES
     most_rows: ClassVar[int] = ALL_ROWS
+    tests_linearity: ClassVar[bool] = False
 
     problem: ReducedProblem
     means: Means
@@ -603,6 +606,10 @@ class Verifier(ABC):
         """With results of a plan that was not completed: they prove nothing."""
         return self
 
+    def guiding(self) -> Self:
+        """What it knows as far as it only guides, where a plan under way was dropped."""
+        return self
+
     def taking_over(self, before: Self, places: Integers) -> Self:
         """With what one for other arms knows, of which ``places`` says which each is; if it goes on."""
         raise NotImplementedError
@@ -627,6 +634,11 @@ class Verifier(ABC):
     @abstractmethod
     def intervals(self) -> tuple[Reals, Reals]:
         """Bounds on the mean of every arm."""
+
+    @property
+    def against_linear(self) -> float:
+        """The largest ln E so far against linear means, for ``tests_linearity``."""
+        return -math.inf
 
     def squared_threshold(self, level: float) -> float:
         """About the C² at which a pair of a set that is named now is going to pass, at this level."""
@@ -681,6 +693,10 @@ class ByEstimates(Verifier):
         """With earlier results: ρ is that of one result, whatever came first."""
         noise = self.problem.noise_of_arms
         return replace(self, arms=ArmEvidence(past.pulls / noise, past.sums / noise, 1.0 / noise))
+
+    def guiding(self) -> ByEstimates:
+        """Without what the plans said of every arm: no results of theirs may be missing."""
+        return replace(self, arms=ArmEvidence.none(len(self.problem.features)))
 
     def taking_over(self, before: ByEstimates, places: Integers) -> ByEstimates:
         """With what the plans before said of every arm."""

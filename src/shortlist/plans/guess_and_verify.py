@@ -49,6 +49,7 @@ from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.plans.bets.linear import INTERVAL_OF_LINEAR_BETS, ByLinearBets
 from shortlist.plans.bets.normal import INTERVAL_OF_LIKELIHOODS, ByLikelihoods
 from shortlist.plans.bets.pooled import INTERVAL_OF_BETS
+from shortlist.plans.bets.student import INTERVAL_OF_STUDENT, ByStudents
 from shortlist.plans.evidence import (
     HALF_WIDTH,
     PRIOR,
@@ -276,6 +277,7 @@ class GuessAndVerify(Strategy):
         self._problem, self._shares = problem, shares
         self._verifier = verifier
         self.keeps_values, self.goes_on = self._verifier.keeps_values, self._verifier.goes_on
+        self.tests_linearity = self._verifier.tests_linearity
         if problem.first is None:
             self.plan, self._weights = self._verifier.means.first()
         else:
@@ -420,7 +422,11 @@ class GuessAndVerify(Strategy):
         known, total = before._verifier, before._results
         if results is not None:
             known, total = known.guided_by(results), total + results
-        if proves:
+        # If nothing is assumed of the arms that are left, nothing may rest on means linear in all arms.
+        proves &= known.means.by_averages or not now._verifier.means.by_averages
+        if not proves:
+            known = known.guiding()
+        else:
             named = now._verifier.keeps_named or not grows
             tables = before._tables.placed(places, now._problem, named=named)
             now._shares, now._looked = before._shares, before._looked
@@ -715,6 +721,11 @@ class GuessAndVerify(Strategy):
         return known.among(arms, len(inside))
 
     @property
+    def against_linear(self) -> float:
+        """As the verifier has it."""
+        return self._verifier.against_linear
+
+    @property
     def noise_seen(self) -> Reals:
         """(σ_a/σ)² as it is known now."""
         return self._verifier.means.noise
@@ -861,11 +872,34 @@ def _guess_and_verify(
     return with_bets(planned, partial(GuessAndVerify, kind=ByLinearBets), of_bets)
 
 
+NAMED_STUDENTS = StrategyThreshold(
+    "named_students",
+    "The C at which Student's statistics of one pair, or likelihoods where every arm is a direction of its "
+    "own, reach 1/share, for a set named beforehand.",
+    "after Karnin 2016; proof: docs/proofs.md of shortlist",
+    coverage=EACH_ARM,
+)
+
+
+def with_students(planned: Planned) -> Planned:
+    """An algorithm with features that tests normal noise of unknown σ by Student's statistics."""
+    students = replace(
+        planned,
+        strategy=partial(GuessAndVerify, kind=ByStudents),
+        threshold=NAMED_STUDENTS,
+        interval=INTERVAL_OF_STUDENT,
+        results=OwnSigma(),
+    )
+    return replace(planned, own_sigma=students)
+
+
 ALGORITHMS = {
-    "Guess-and-verify": _guess_and_verify(
-        "Guess-and-verify",
-        "names the m best when they are likely, then verifies them",
-        INTERVAL_OF_LINEAR_BETS,
+    "Guess-and-verify": with_students(
+        _guess_and_verify(
+            "Guess-and-verify",
+            "names the m best when they are likely, then verifies them",
+            INTERVAL_OF_LINEAR_BETS,
+        )
     ),
     "Guess-and-verify (own results)": with_likelihoods(
         _guess_and_verify(

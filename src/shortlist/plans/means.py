@@ -226,11 +226,14 @@ class LinearMeans(Means):
 
     def __init__(self, problem: ReducedProblem) -> None:
         self.basis = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
-        self.noise, self.costs = problem.noise_of_arms, problem.cost_of_arms
-        self._dear = self.noise * self.costs
-        self._scaled = self.basis
-        if (self._dear != 1.0).any():
-            self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
+        self.costs = problem.cost_of_arms
+        self._weigh(problem.noise_of_arms)
+
+    def _weigh(self, noise: Reals) -> None:
+        """Weigh results by these variances from now on."""
+        self.noise = noise
+        self._dear = noise * self.costs
+        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
 
     def first(self) -> tuple[Integers, Reals]:
         """The first plan, of least largest variance, and its weights."""
@@ -250,9 +253,11 @@ class LinearMeans(Means):
 
     def before_fit(self, results: PlanResults) -> Integers:
         """The plan that is needed before these results say anything of every mean; zeros if none."""
-        first = self.first()[0]
-        spans = np.linalg.matrix_rank(self.basis[results.pulls > 0]) == self.basis.shape[1]
-        return np.zeros_like(first) if spans else first
+        return np.zeros_like(results.pulls) if self.spans(results.pulls) else self.first()[0]
+
+    def spans(self, pulls: Integers | Reals) -> bool:
+        """Whether results of these arms say something of every mean."""
+        return int(np.linalg.matrix_rank(self.basis[pulls > 0])) == self.basis.shape[1]
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals

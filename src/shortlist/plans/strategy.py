@@ -108,6 +108,8 @@ class Strategy(ABC):
         Whether it can go on with what it knows when arms are retired or added.
     is_compiled : bool
         Whether its decisions are compiled too: a simulated run never leaves machine code.
+    tests_linearity : bool
+        Whether it tests by itself, with every plan, that the means are linear.
     """
 
     plan: Integers
@@ -121,6 +123,7 @@ class Strategy(ABC):
     counts_all: bool = False
     goes_on: bool = False
     is_compiled: bool = False
+    tests_linearity: bool = False
 
     @abstractmethod
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -161,6 +164,11 @@ class Strategy(ABC):
         It is called only where a whole plan is pending and still more is to be evaluated. By
         default the same plan is repeated.
         """
+
+    @property
+    def against_linear(self) -> float:
+        """The largest ln E so far against linear means, for ``tests_linearity``."""
+        return -math.inf
 
     @property
     def noise_seen(self) -> Reals | None:

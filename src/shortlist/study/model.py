@@ -62,7 +62,7 @@ class Model:
         self.procedure = self.first_procedure = procedure
         self._added = 0  # how often arms were added
         self.posterior = procedure.engine.posterior()
-        self._keeps_values: bool = procedure.problem.noise.suited(False, True)
+        self._keeps_values: bool = procedure.problem.noise.suited(False, True, True)
         self._taken: list[Steps] = []  # results, where single ones are needed
         self.round: Any = procedure.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.

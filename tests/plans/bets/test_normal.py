@@ -192,7 +192,7 @@ def test_a_study_begins_with_few_results_of_each_arm() -> None:
     study = begin()
     assert study.procedure.engine.setup.wanted.tolist() == [DEGREES_MEASURED + 1] * 5
     assert study.run(value, progress=False).names == ["a", "b"]
-    bounded = begin(algorithm="Guess-and-verify")
+    bounded = begin(algorithm="m-LinGapE")
     bounded.run(value, progress=False)
     assert study.evaluations < 0.75 * bounded.evaluations
     guarantee = study.shortlist.guarantee
@@ -272,8 +272,5 @@ def test_equal_results_prove_nothing() -> None:
     assert not study.done or study.shortlist.guarantee.status == "heuristic"
 
 
-def test_gap_indices_and_features_still_have_bounds() -> None:
+def test_gap_indices_still_have_bounds() -> None:
     assert begin(algorithm="LUCB").procedure.engine.setup.wanted.tolist() == [31] * 5
-    features = np.column_stack([np.ones(5), MEANS])
-    study = begin(features=features, algorithm="Guess-and-verify")
-    assert study.procedure.engine.setup.wanted.tolist() == [31] * 5

@@ -118,22 +118,26 @@ def multiply(
 
 
 @dataclass(frozen=True, eq=False)
-class SeenLinearFit(LinearFit):
-    """Least squares on a plan, with what was known of the arms before it.
+class WeighedFit(LinearFit):
+    """Least squares on a plan, by variances that were known before it.
 
     Attributes
     ----------
     noise : array, K
         The variances by which results were weighted, in units of σ².
-    expected : array, K
-        Means as they seemed to be, scaled to [0, 1].
     basis : array, K × rank
         The features, in orthonormal columns.
     """
 
     noise: Reals
-    expected: Reals
     basis: Reals
+
+
+@dataclass(frozen=True, eq=False)
+class SeenLinearFit(WeighedFit):
+    """The same with the means as they seemed to be before the plan, scaled to [0, 1]: ``expected``."""
+
+    expected: Reals
 
 
 class SeenLinearMeans(LinearMeans):
@@ -152,12 +156,7 @@ class SeenLinearMeans(LinearMeans):
         self._low, self.span = problem.limits[0], problem.limits[1] - problem.limits[0]
         self._unit = self.span / problem.sigma
         self._expected = np.full(len(self.noise), 0.5)
-        self._set(np.ones(len(self.noise)))
-
-    def _set(self, noise: Reals) -> None:
-        self.noise = noise
-        self._dear = noise * self.costs
-        self._scaled = np.ascontiguousarray(self.basis / np.sqrt(self._dear)[:, None])
+        self._weigh(np.ones(len(self.noise)))
 
     @property
     def variances(self) -> Reals:
@@ -167,7 +166,7 @@ class SeenLinearMeans(LinearMeans):
     def fit(self, results: PlanResults) -> SeenLinearFit:
         """Weighted least squares."""
         of = super().fit(results)
-        return SeenLinearFit(of.means, of.white, self.noise, self._expected, self.basis)
+        return SeenLinearFit(of.means, of.white, self.noise, self.basis, self._expected)
 
     def after(self, pulls: Reals, totals: Reals, squares: Reals) -> SeenLinearMeans:
         """With variances from residuals, each a share of the largest that the mean allows.
@@ -186,7 +185,7 @@ class SeenLinearMeans(LinearMeans):
             usual = (left.sum() + most.mean()) / ((free * most).sum() + most.mean())
             share = (left + SHARED * min(1.0, usual) * most) / (free * most + SHARED * most)
             variances = np.clip(np.minimum(share, 1.0) * most, LEAST_VARIANCE, 0.25)
-            other._set(variances * self._unit**2)
+            other._weigh(variances * self._unit**2)
             other._expected = np.clip(means, 0.005, 0.995)
         return other
 
@@ -286,6 +285,30 @@ def least_passing(
     return enough
 
 
+def half_normal() -> Reals:
+    """The logarithm of the prior of the bets of ``GRID``.
+
+    Examples
+    --------
+    >>> round(float(np.exp(half_normal()).sum()), 9)
+    1.0
+    """
+    from scipy.special import ndtr
+
+    middle = np.concatenate([[0.0], 0.5 * (GRID[1:] + GRID[:-1]), [np.inf]])
+    return np.asarray(np.log(2.0 * np.diff(ndtr(middle))))
+
+
+def bets_on(sizes: Reals) -> Reals:
+    """The bets λ on gaps that seem to be of these sizes."""
+    return SCALE * sizes[..., None] * GRID
+
+
+def squared_threshold_of_bets(have: Reals, sizes: Reals, level: float, growth: float) -> Reals:
+    """About the C² at which bets on gaps of these sizes, in σ, pass with so much information."""
+    return np.asarray(squared_threshold(level, np.maximum(have * (SCALE * sizes) ** 2, growth)))
+
+
 @dataclass(frozen=True, eq=False)
 class LinearBets:
     """Evidence for pairs by bets on what each plan says of them.
@@ -322,10 +345,6 @@ class LinearBets:
     @classmethod
     def none(cls, rows: Integers, sizes: Reals, problem: ReducedProblem) -> LinearBets:
         """Before any result since the naming, with a half-normal prior of λ."""
-        from scipy.special import ndtr
-
-        middle = np.concatenate([[0.0], 0.5 * (GRID[1:] + GRID[:-1]), [np.inf]])
-        prior = np.log(2.0 * np.diff(ndtr(middle)))
         low, high = problem.limits
         return cls(
             rows,
@@ -333,14 +352,11 @@ class LinearBets:
             problem.epsilon,
             problem.sigma,
             high - low,
-            np.broadcast_to(prior, (*sizes.shape, len(GRID))),
+            np.broadcast_to(half_normal(), (*sizes.shape, len(GRID))),
             np.zeros(sizes.shape),
             np.zeros(sizes.shape),
             np.full(sizes.shape, -np.inf),
         )
-
-    def _bets(self, sizes: Reals) -> Reals:
-        return SCALE * sizes[..., None] * GRID
 
     def after(self, told: FittedPlan, problem: ReducedProblem) -> LinearBets:
         """With the results of one more plan."""
@@ -351,7 +367,7 @@ class LinearBets:
         for row, b in enumerate(self.rows):
             others = every[every != b]
             sizes = self.sizes[row, others]
-            bets = self._bets(sizes)
+            bets = bets_on(sizes)
             added, learnt = plan.wealths(others, int(b), bets, sizes)
             slack = bets * (self.epsilon / self.sigma**2) * learnt[:, None]
             wealths[row, others] = less_rounding(wealths[row, others] + added + slack)
@@ -393,7 +409,7 @@ class LinearBets:
     def _lower(self, rows: Integers, arms: Integers, level: float) -> Reals:
         """Lower bounds on μ_b − μ_c: −ε′ for the least ε′ found at which E reaches e^level."""
         here = rows, arms
-        slopes = self._bets(self.sizes[here]) * self.information[here][:, None] / self.sigma**2
+        slopes = bets_on(self.sizes[here]) * self.information[here][:, None] / self.sigma**2
         bare = self.wealths[here] - self.epsilon * slopes
         return -least_passing(bare, slopes, level, (-self.span, self.span), self.count)
 
@@ -417,7 +433,7 @@ class LinearBets:
     def with_slack(self, epsilon: float, problem: ReducedProblem) -> LinearBets:
         """The same bets against another ε; what E has reached before counts if that is larger."""
         more = (epsilon - self.epsilon) / self.sigma**2
-        added = more * self._bets(self.sizes) * self.information[..., None]
+        added = more * bets_on(self.sizes) * self.information[..., None]
         wealths = less_rounding(self.wealths + added)
         before = self.largest if more >= 0.0 else np.full_like(self.largest, -np.inf)
         now = log_sum(wealths) - SLACK - SLACK_OF_EACH * self.count
@@ -428,8 +444,7 @@ class LinearBets:
         """The information so far, and about the C² at which a gap of that size passes."""
         here = pairs.rows, pairs.c
         have = self.information[here]
-        grown = np.maximum(have * (SCALE * self.sizes[here] / self.sigma) ** 2, growth)
-        return have, np.asarray(squared_threshold(level, grown))
+        return have, squared_threshold_of_bets(have, self.sizes[here] / self.sigma, level, growth)
 
     def in_all(self, pairs: OpenPairs, lacking: Reals, least: Reals) -> None:
         """Each plan counts by itself."""
@@ -479,7 +494,47 @@ class LinearArmBets:
 
 
 @dataclass(frozen=True, eq=False)
-class ByLinearBets(Verifier):
+class ByPlans(Verifier):
+    """Evidence by what the single results of each plan say, for means that are linear in the features.
+
+    Attributes
+    ----------
+    means : LinearMeans
+        With the variances that results have shown.
+    """
+
+    keeps_values: ClassVar[bool] = True
+    shares: ClassVar[tuple[float, ...]] = SHARES
+    most_rows: ClassVar[int] = 0  # every row costs time, and there is no evidence before a naming
+
+    means: LinearMeans
+
+    def nothing(self, rows: Integers) -> NoEvidence:
+        """Before sets are named there are no bets."""
+        return NoEvidence(rows, len(self.problem.features))
+
+    def sizes(self, rows: Integers, guess: Fit) -> Reals:
+        """The gaps of pairs as they seem to be, for bets on them."""
+        problem = self.problem
+        gaps = np.abs(guess.means[rows, None] - guess.means) + problem.epsilon
+        errors = problem.sigma * np.sqrt(guess.variances(rows))
+        errors[np.arange(len(rows)), rows] = 0.0  # an arm and itself are no pair
+        sizes = np.maximum(gaps, HALF_WIDTH * errors)
+        return np.asarray(np.maximum(sizes, np.finfo(np.float64).tiny))
+
+    def verification(self, means: Reals, inside: Mask) -> float:
+        """As the variances are that were seen."""
+        problem = self.problem
+        given = problem.sigma, problem.epsilon, problem.delta
+        b, c, needs = boundary_needs(means, inside, *given)
+        costs = self.means.costs
+        dear = self.means.noise * costs
+        weights, total = contrast_design(self.means.basis, b, c, needs, noise=dear)
+        return OVERSHOOT * float((weights * total / costs).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class ByLinearBets(ByPlans):
     """Evidence by bets, for results in a range and means that are linear in the features.
 
     Attributes
@@ -491,10 +546,6 @@ class ByLinearBets(Verifier):
     arms : LinearArmBets
         Bets on every arm by itself.
     """
-
-    keeps_values: ClassVar[bool] = True
-    shares: ClassVar[tuple[float, ...]] = SHARES
-    most_rows: ClassVar[int] = 0  # every row costs time, and there is no evidence before a naming
 
     means: SeenLinearMeans
     sums: Reals
@@ -527,31 +578,12 @@ class ByLinearBets(Verifier):
         sums = self.sums + np.array(more)
         return replace(self, sums=sums, means=self.means.after(*sums))
 
-    def nothing(self, rows: Integers) -> NoEvidence:
-        """Before sets are named there are no bets."""
-        return NoEvidence(rows, len(self.problem.features))
-
     def evidence(
         self, rows: Integers, guess: Fit, inside: Mask, risk: float, largest_risk: float
     ) -> LinearBets:
         """With bets on the gaps as they seem to be."""
-        problem = self.problem
-        gaps = np.abs(guess.means[rows, None] - guess.means) + problem.epsilon
-        errors = problem.sigma * np.sqrt(guess.variances(rows))
-        errors[np.arange(len(rows)), rows] = 0.0  # an arm and itself are no pair
-        sizes = np.maximum(gaps, HALF_WIDTH * errors)
-        return LinearBets.none(rows, np.maximum(sizes, np.finfo(np.float64).tiny), problem)
+        return LinearBets.none(rows, self.sizes(rows, guess), self.problem)
 
     def intervals(self) -> tuple[Reals, Reals]:
         """Bets on every arm by itself, in either direction."""
         return self.arms.bounds(self.problem)
-
-    def verification(self, means: Reals, inside: Mask) -> float:
-        """As the variances are that were seen."""
-        problem = self.problem
-        given = problem.sigma, problem.epsilon, problem.delta
-        b, c, needs = boundary_needs(means, inside, *given)
-        costs = self.means.costs
-        dear = self.means.noise * costs
-        weights, total = contrast_design(self.means.basis, b, c, needs, noise=dear)
-        return OVERSHOOT * float((weights * total / costs).sum())

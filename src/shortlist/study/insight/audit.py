@@ -39,6 +39,7 @@ CONSIDERED = 20_000  # arms among which the spread-out ones are sought, where th
 PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when it stops
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
 NEVER = sys.maxsize
+LIMIT = math.log(1.0 / (WHILE_RUNNING * LEVEL))  # of ln E, for the test while results come in
 DIRECTION = 1e-12  # of the size of features: less outside the span of others is rounding
 AVERAGE_ERROR = 1e-11  # of the largest mean: what averages and predictions may be off by
 
@@ -107,6 +108,10 @@ class Audit:
             or procedure.problem.noise.awaits_estimate
         ):
             return
+        if procedure.engine.tests_linearity:
+            if self.rejection is None and procedure.engine.against_linear(model.round) > LIMIT:
+                self._reject(procedure.problem, _sample(procedure.problem, taken), len(taken))
+            return
         while self._next_test <= len(taken) and self.rejection is None:
             self._test(model, self._sample_so_far(procedure.problem, taken), self._next_test)
             self._next_test = math.ceil(GROWTH * self._next_test)
@@ -139,10 +144,10 @@ class Audit:
         return sample_of(problem, self._pulls, self._sums)
 
     def _test(self, model: Model, sample: Sample, evaluations: int) -> None:
-        problem, limit = model.procedure.problem, math.log(1.0 / (WHILE_RUNNING * LEVEL))
-        if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= limit:
+        problem = model.procedure.problem
+        if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= LIMIT:
             return
-        if evidence(sample, model.procedure.relation.tolerance) > limit:
+        if evidence(sample, model.procedure.relation.tolerance) > LIMIT:
             self._reject(problem, sample, evaluations)
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
@@ -262,9 +267,10 @@ def is_audited(procedure: Procedure) -> bool:
     """Whether answers are audited by evaluations made for that purpose.
 
     With a declared misspecification they are not: every arm is evaluated anyhow, and the results
-    are tested as they come in.
+    are tested as they come in. Nor are they where the algorithm itself tests linearity in its plans.
     """
-    return rests_on_features(procedure) and procedure.relation.audited
+    audited = procedure.relation.audited and not procedure.engine.tests_linearity
+    return rests_on_features(procedure) and audited
 
 
 def audit_size(arms: int, evaluations: int) -> int:

@@ -7,6 +7,7 @@ Of the features, of S, σ and the linear model; what a kind of noise finds is it
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,10 @@ from shortlist.study.insight.linearity_words import (
     not_held,
     remedy,
     spread,
+    tests_itself,
 )
 from shortlist.study.insight.noise_cause import likely_cause
+from shortlist.study.insight.own_spread import lack_of_fit, own_variances
 from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -246,7 +249,12 @@ def _fit(study: View, results: Spread) -> Found:
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
     noise = max(problem.sigma**2, results.rounding)
-    if degrees >= ENOUGH_REPLICATES:
+    if not study.procedure.noise.uses_sigma:
+        found, freedom = lack_of_fit(x, results)
+        p = float(chdtrc(freedom, found)) if freedom else 1.0
+        test = f"χ² = {found:.3g} by the spread of each arm, on about {freedom:.3g}"
+        noise = results.within
+    elif degrees >= ENOUGH_REPLICATES:
         noise = results.within
         ratio = squares / spare / noise
         p, test = float(fdtrc(spare, degrees, ratio)), f"F = {ratio:.3g} on {spare} and {degrees}"
@@ -291,7 +299,7 @@ def _curvature(study: View, results: Spread) -> Found:
     curve = None
     if len(results.arms):
         rows = problem.features[results.arms]
-        curve = curvature(rows, np.sqrt(results.weights), results.means)
+        curve = curvature(rows, *_weighed(study, results))
     if curve is None:
         words = f"{count(len(results.arms), 'arm')} with results cannot show a curvature."
         return "untested", words, _when(study)
@@ -301,9 +309,13 @@ def _curvature(study: View, results: Spread) -> Found:
             "A curvature cannot be told from noise that is larger than σ.",
             _when(study),
         )
-    gain = curve.gain / max(problem.sigma**2, results.rounding)
-    p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
-    if degrees >= ENOUGH_REPLICATES:
+    if not study.procedure.noise.uses_sigma:
+        p = float(chdtrc(1, curve.gain))
+        test = f"χ² = {curve.gain:.3g} by the spread of each arm"
+    else:
+        gain = curve.gain / max(problem.sigma**2, results.rounding)
+        p, test = float(chdtrc(1, gain)), f"χ² = {gain:.3g} with the claimed σ"
+    if degrees >= ENOUGH_REPLICATES and study.procedure.noise.uses_sigma:
         squares = float(results.squares.sum()) / problem.sigma**2
         if min(chdtrc(degrees, squares), chdtr(degrees, squares)) < CURVED / 2.0:
             # The noise is larger or smaller than σ, which must not decide.
@@ -334,6 +346,14 @@ def _curvature(study: View, results: Spread) -> Found:
     return "warning", words, meaning, file_words, way
 
 
+def _weighed(study: View, results: Spread) -> tuple[Any, ...]:
+    """Roots of weights and averages; where no σ is stated also the arms' own variances, and their degrees."""
+    if study.procedure.noise.uses_sigma:
+        return np.sqrt(results.weights), results.means
+    own = own_variances(results), np.maximum(results.degrees, 1.0)
+    return np.sqrt(results.counts), results.means, own
+
+
 def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
     """A square or a product in words: of columns, and of the features of a file."""
     if problem.columns is not None:
@@ -347,6 +367,8 @@ def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
 
 def _when(study: View) -> str:
     """A sentence on whether linearity will be tested."""
+    if tests_itself(study) and study.audit.wanted and not study.done:
+        return "The results of later plans test it."
     if study.audit.wanted and not study.done:
         return "Fresh evaluations test it before the answer is final."
     return "The guarantee rests on a linear model, which was not tested."

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from shortlist.arrays import Reals
 from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
 from shortlist.plans.guess_and_verify import MOST_ARMS
@@ -34,7 +35,15 @@ def spread(study: View) -> Spread:
     if study.problem.blocks.shifts:
         return spread_within_blocks(study)
     arms, _, values = results_of(study)
-    return Spread.of(arms, values, study.problem.relative_noise)
+    return Spread.of(arms, values, _noise_as_known(study))
+
+
+def _noise_as_known(study: View) -> Reals:
+    """(σ_a/σ)² of every arm: as it is stated, or where no σ is, as the results show it."""
+    if study.procedure.noise.uses_sigma or not study.model.initialized:
+        return study.problem.relative_noise
+    seen = study.procedure.engine.estimates(study.model.posterior, study.round).noise
+    return study.problem.relative_noise if seen is None else seen
 
 
 def not_held(study: View) -> str:
@@ -53,12 +62,23 @@ def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.procedure):
         return False
+    if tests_itself(study):
+        return not study.audit.wanted or _against_linear(study) == -math.inf
     if not study.procedure.relation.audited:
         return not study.audit.wanted
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
         return True
     return all(map(math.isinf, verdict.detectable))  # nothing would have been found
+
+
+def tests_itself(study: View) -> bool:
+    """Whether the algorithm tests with its own plans that the means are linear."""
+    return study.procedure.engine.tests_linearity
+
+
+def _against_linear(study: View) -> float:
+    return study.procedure.engine.against_linear(study.round)
 
 
 def is_linearity_tested(study: View) -> bool:
@@ -76,6 +96,11 @@ def untested(study: View) -> str:
             else "audit=False"
         )
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
+    if tests_itself(study):
+        return (
+            f"{what} was not tested: no plan after the first could have shown a misfit; "
+            f"{_evaluated(study)}."
+        )
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (
@@ -87,8 +112,14 @@ def untested(study: View) -> str:
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
+    level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
+    if tests_itself(study):
+        return (
+            f"{what} was tested by the results of later plans, whatever the σ of each arm ({level}); "
+            f"{_evaluated(study)}. Departures too small for that, which can make the list wrong, were "
+            "not excluded."
+        )
     if not study.procedure.relation.audited:
-        level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
         return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
@@ -193,6 +224,9 @@ def _cause(study: View, results: Spread) -> tuple[Cause, str]:
     if came is not None and came[1].is_found:
         words = shift_finding(study, *came)[1]
         return "shift", f"{words} Whether the means are linear cannot be judged with it."
+    if not study.procedure.noise.uses_sigma:
+        shape = study.procedure.relation.shape
+        return "linearity", f"No σ is assumed, so the means are not {shape}."
     degrees, (level, words, *_) = (
         results.replicates,
         study.procedure.noise.finding(results, study.problem.names),
@@ -291,12 +325,13 @@ def departure(study: View) -> str:
     rejection, shape = study.audit.rejection, study.procedure.relation.shape
     assert rejection is not None
     cause, words = _cause(study, spread(study))
+    level = WHILE_RUNNING * LEVEL if tests_itself(study) else LEVEL
     if cause in ("shift", "sigma"):  # then nothing can be said of the means
         return words
     return (
         f"the results contradict means that are {shape} in the features with noise of "
         f"{study.problem.noise.size} "
-        f"(tested at level {LEVEL * 100:g} % after "
+        f"(tested at level {level * 100:g} % after "
         f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "
         f"{rejection.predicted:.3g}. {words}"
