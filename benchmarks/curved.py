@@ -4,7 +4,8 @@
 each of 10 seeds and counts how many stopped, how many of these have a wrong list, and of the wrong
 ones how many are said to be in doubt; beside those that are not, the misfit at one arm and spread
 over all that their audit says it would have found. ``--linear`` does the same for truths that are linear, and
-counts those that are said to be in doubt all the same.
+counts those that are said to be in doubt all the same. ``--per-arm`` does either with
+``sigma="estimate per arm"``, where Student's statistics of every plan take the place of the audit.
 
 ``--verify`` then calls ``study.verify()`` and counts the lists that are wrong after that too. It also
 gives the means of evaluations: of the first certificate, of both, of ``trust="guide"``, without
@@ -209,14 +210,17 @@ def power(study: shortlist.Study) -> tuple[float, float]:
     return alone / study.problem.sigma, spread / study.problem.sigma
 
 
-def one_study(truth: Truth, seed: int, verifies: bool = False) -> dict[str, Any]:
+def one_study(
+    truth: Truth, seed: int, verifies: bool = False, per_arm: bool = False
+) -> dict[str, Any]:
     """What a plain study of the truth says, and whether it is right."""
     epsilon = SLACK * float(np.ptp(truth.means)) if verifies else 0.0
     # Noise of its own for each truth: studies that share it would be right or wrong together.
     noise = np.random.default_rng([seed, zlib.crc32(truth.means.tobytes())])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        given = {"m": truth.m, "sigma": truth.sigma, "epsilon": epsilon, "seed": seed}
+        sigma = "estimate per arm" if per_arm else truth.sigma
+        given = {"m": truth.m, "sigma": sigma, "epsilon": epsilon, "seed": seed}
         study = shortlist.Study(truth.features, **given)
 
         def run() -> shortlist.Shortlist:
@@ -302,6 +306,7 @@ def two_certificates(made: dict[str, Truth], runs: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--linear", action="store_true", help="truths that are linear")
+    parser.add_argument("--per-arm", action="store_true", help="with a σ of each arm to estimate")
     parser.add_argument("--verify", action="store_true", help="and the second certificate")
     parser.add_argument("--runs", type=int, default=10, help="seeds of each truth")
     given = parser.parse_args()
@@ -316,7 +321,8 @@ def main() -> None:
     total, badges = np.zeros(5, np.int64), Counter[str]()
     with ProcessPoolExecutor(max_workers=2) as pool:
         for name, truth in made.items():
-            rows = list(pool.map(one_study, [truth] * given.runs, range(given.runs)))
+            same = [[each] * given.runs for each in (truth, False, given.per_arm)]
+            rows = list(pool.map(one_study, same[0], range(given.runs), *same[1:]))
             wrong = [row["in doubt"] for row in rows if row["wrong"]]
             right = [row["in doubt"] for row in rows if row["stopped"] and not row["wrong"]]
             counts = (

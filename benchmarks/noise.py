@@ -1,6 +1,7 @@
 """What an inflated σ costs: evaluations and errors by what is told of the noise.
 
 ``errors`` attacks the estimate for each arm: two arms of equal means, in a test that should not pass.
+``features`` compares ways to a list where means are linear and each arm has a σ of its own.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from shortlist.noise.estimated import (
     SHARE,
     inflation,
 )
+from shortlist.plans.bets.linear import bets_on, half_normal
 from shortlist.plans.bets.normal import Moments, least_distances, price
-from shortlist.plans.evidence import PairEvidence
+from shortlist.plans.bets.student import FEWEST, MOST_DEGREES, log_factor
+from shortlist.plans.evidence import HALF_WIDTH, PairEvidence
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 
@@ -120,6 +123,42 @@ def table(
             f"{label:44}{mean:10,.0f}{deviation:10,.0f}{mean / first:8.4f}{wrong:8}"
             f"  {low:.3f}–{high:.3f}"
         )
+
+
+def linear(K: int, N: int, m: int = 3) -> Instance:
+    """Means linear in drawn features, and a σ of each arm of about a tenth of their span."""
+    rng = np.random.default_rng([K, N])
+    features, theta = rng.normal(size=(2 * K, N)), rng.normal(size=N)
+    means = features @ theta
+    cut, span = np.sort(means)[-m], np.ptp(means)
+    # Without a gap at the boundary, chance decides how many evaluations it takes.
+    kept = np.flatnonzero((means >= cut) | (means < cut - 0.1 * span))[:K]
+    kept = np.union1d(kept, np.flatnonzero(means >= cut))
+    features, means = features[kept], means[kept]
+    sigma = 0.1 * span * np.exp(rng.normal(0.0, 0.5, len(kept)))
+    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=sigma)
+
+
+def with_features(runs: int) -> None:
+    """Evaluations with a σ of each arm that is known, or not, by algorithm."""
+    ways: list[tuple[str, Any, bool]] = [
+        ("Guess-and-verify, the true σ_a", "Guess-and-verify", False),
+        ("Guess-and-verify", "Guess-and-verify", True),
+        ("features as a guide", shortlist.Guided(), True),
+        ("m-LinGapE", "m-LinGapE", True),
+    ]
+    for K, N in ((20, 3), (40, 5), (100, 3), (200, 6)):
+        print(f"\nK = {K}, N = {N}, means linear in the features, {runs} runs, δ = 0.05")
+        print(f"{'way':36}{'mean':>10}{'s.d.':>10}{'errors':>8}")
+        for label, algorithm, estimated in ways:
+            instance = linear(K, N)
+            sigma = PER_ARM if estimated else instance.sigma
+            frame = shortlist.compare(
+                algorithm, instance, runs=runs, sigma=sigma, seed=1, progress=False
+            ).frame
+            assert frame["stopped"].all()
+            samples, wrong = frame["samples"], int((~frame["correct"]).sum())
+            print(f"{label:36}{samples.mean():10,.0f}{samples.std():10,.0f}{wrong:8}", flush=True)
 
 
 # Errors with an estimate for each arm
@@ -220,6 +259,34 @@ def passed_by_likelihoods(sigmas: tuple[float, float], delta: float) -> np.ndarr
     return np.asarray(largest >= -math.log(delta))
 
 
+def passed_by_students(sigmas: tuple[float, float], delta: float) -> np.ndarray:
+    """The same by Student's statistics of every plan, which has some results of both arms."""
+    rng, count = np.random.default_rng(0), DEGREES_MEASURED + 1
+    seen = [moments(rng, s, np.full(PATHS, count)) for s in sigmas]
+    first = np.sqrt(sum(each.squares / (count - 1) / count for each in seen))
+    sizes = np.maximum(np.abs(seen[0].means - seen[1].means), HALF_WIDTH * first)
+    wealths, largest = np.tile(half_normal(), (PATHS, 1)), np.full(PATHS, -np.inf)
+    now = largest
+    for look in range(LOOKS):
+        squares = [each.squares / (each.pulls - 1.0) for each in seen]
+        length = 2 * FEWEST * 1.05**look * np.where(now > 0.0, 0.1, 1.0)
+        share = np.sqrt(squares[0]) / (np.sqrt(squares[0]) + np.sqrt(squares[1]))
+        pulls = np.maximum(FEWEST, np.rint(length * [share, 1.0 - share])).astype(np.int64)
+        told = [moments(rng, s, n) for s, n in zip(sigmas, pulls, strict=True)]
+        errors = np.sqrt(sum(each.squares / (each.pulls - 1.0) / each.pulls for each in told))
+        expected = np.sqrt(squares[0] / pulls[0] + squares[1] / pulls[1])
+        statistics = (told[0].means - told[1].means) / errors
+        degrees = np.minimum(pulls.min(axis=0) - 1, MOST_DEGREES)
+        for each in np.unique(degrees):
+            here = degrees == each
+            bets = bets_on(sizes[here]) / expected[here][:, None]
+            wealths[here] += log_factor(statistics[here][:, None], bets, int(each))
+        now = np.logaddexp.reduce(wealths, axis=1)
+        largest = np.maximum(largest, now)
+        seen = [a + b for a, b in zip(seen, told, strict=True)]
+    return np.asarray(largest >= -math.log(delta))
+
+
 def errors() -> None:
     """How often the test passes, where σ is placed worst; it should be at most δ."""
     deltas, replicates = (0.05, 0.3, 0.8), DEGREES_OF_EACH
@@ -245,22 +312,29 @@ def errors() -> None:
             mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
             cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
         print(f"{label:36}{degrees:4}{cells}{flagged:12.0%}", flush=True)
-    cells = ""
-    for delta in deltas:
-        wrong = max(int(passed_by_likelihoods(place, delta).sum()) for place in PLACES)
-        mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
-        cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
-    print(f"{'normal, by likelihoods':36}{DEGREES_MEASURED:4}{cells}{0.0:12.0%}")
+    for label, test in (
+        ("normal, by likelihoods", passed_by_likelihoods),
+        ("normal, by Student's statistics", passed_by_students),
+    ):
+        cells = ""
+        for delta in deltas:
+            wrong = max(int(test(place, delta).sum()) for place in PLACES)
+            mark = " !" if clopper_pearson(wrong, PATHS)[0] > delta else ""
+            cells += f"{f'{wrong / PATHS:.4f}{mark}':>12}"
+        print(f"{label:36}{DEGREES_MEASURED:4}{cells}{0.0:12.0%}", flush=True)
     print("! above δ by the exact 95 % interval")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="?", choices=("costs", "errors"), default="costs")
+    parser.add_argument("what", nargs="?", choices=("costs", "features", "errors"), default="costs")
     parser.add_argument("--runs", type=int, default=200, help="of each cost")
     options = parser.parse_args()
     if options.what == "errors":
         errors()
+        return
+    if options.what == "features":
+        with_features(options.runs)
         return
     price_of_sigma()
     price_per_arm()
@@ -275,8 +349,6 @@ def main() -> None:
         instance, sigma = unequal(gap=gap)
         table(f"40 arms, means {gap:g} apart, σ by arm 0.05 to 3.5", instance, unequal_rows(sigma),
               "Guess-and-verify (own results)", options.runs)  # fmt: skip
-        table("The same with a bound on each σ", instance, {PER_ARM: {"sigma": PER_ARM}},
-              "Guess-and-verify", options.runs)  # fmt: skip
     try:
         epilepsy = shortlist.data.drug_instance()
     except (ImportError, shortlist.errors.DataUnavailable) as error:
