@@ -6,8 +6,8 @@ import gc
 import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
@@ -82,7 +82,7 @@ class Interruption:
     def __init__(self, *at: int) -> None:
         assert len(at) <= 2
         self.calls, self.raised, self._at = 0, 0, at
-        self.was_speaking = False  # when the last one came
+        self.was_speaking = False  # the study, when the last one came
         # Held here: Python does not hold a profile function while it calls it.
         self._first, self._second = self._profile, self._trace
 
@@ -103,7 +103,6 @@ class Interruption:
         is_due = self.calls in self._at
         if is_due:
             self.raised += 1
-            self.was_speaking = is_speaking(frame)
         return is_due
 
     def __enter__(self) -> Interruption:
@@ -117,11 +116,10 @@ class Interruption:
         gc.enable()
 
 
-def is_speaking(frame: FrameType | None) -> bool:
-    """Whether a study says what it found: after the change, which then is made."""
-    while frame is not None and frame.f_code is not Study._speak.__code__:
-        frame = frame.f_back
-    return frame is not None
+def is_speaking(error: BaseException) -> bool:
+    """Whether a study was saying what it found: after the change, which then is made."""
+    frames = traceback.walk_tb(error.__traceback__)
+    return any(frame.f_code is Study._speak.__code__ for frame, _ in frames)
 
 
 def calls(act: Callable[[], Any]) -> int:
@@ -133,8 +131,11 @@ def calls(act: Callable[[], Any]) -> int:
 
 def interrupted(act: Callable[[], Any], *at: int) -> Interruption:
     """How the call was interrupted."""
-    with suppress(KeyboardInterrupt), Interruption(*at) as made:
-        act()
+    with Interruption(*at) as made:
+        try:
+            act()
+        except KeyboardInterrupt as error:
+            made.was_speaking = is_speaking(error)
     return made
 
 

@@ -144,7 +144,7 @@ def _why_so_few(study: Study, asked: int) -> str:
 
     if is_for_failures(study):
         return f"{count(asked, 'trial')} only. {set_aside_words(study)}"
-    whose = "pool" if study.budget is None else "budget"
+    whose = "pool" if study.problem.blocks.once else "budget"
     whose = "audit" if study.audit.is_running else whose
     return f"the {whose} has room for {count(asked, 'trial')} only."
 

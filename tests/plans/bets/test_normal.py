@@ -240,7 +240,7 @@ def test_arms_can_be_retired_on_the_way() -> None:
     study.run(value, max_evaluations=35, progress=False)
     study.retire("c", reason="out of stock", whatever_the_results=True)
     assert study.run(value, progress=False).names == ["a", "b"]
-    with pytest.raises(errors.InvalidInput, match="σ of its own"):
+    with pytest.raises(errors.InvalidInput, match="each arm's noise is estimated by its results"):
         begin().add(arms=["f"])
 
 
