@@ -19,8 +19,9 @@ TABLE = (np.random.default_rng(5).random((5, 30)) < np.linspace(0.9, 0.2, 5)[:, 
 
 
 def begun(**settings: Any) -> shortlist.Study:
-    given = {"sigma": "bounded", "reward_range": (0, 1), "blocks": NAMES, "seed": 3, "m": 1}
-    return shortlist.Study(arms=list("abcde"), **{**given, **settings})
+    given: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1), "seed": 3, "m": 1}
+    given |= {"arms": list("abcde"), "blocks": NAMES}
+    return shortlist.Study(**{**given, **settings})
 
 
 def score(trial: shortlist.Trial) -> float:
@@ -163,11 +164,38 @@ def test_the_pool_is_the_same_study_or_another(tmp_path: Path) -> None:
 
 
 def test_a_wider_slack_ends_a_study_that_stalls() -> None:
+    def tied(trial: shortlist.Trial) -> float:
+        return 0.5 + 0.4 * (trial.block % 2)
+
     study = begun(blocks="random")
-    study.run(lambda trial: 0.5 + 0.4 * (trial.block % 2), max_evaluations=200, progress=False)
+    study.run(tied, max_evaluations=200, progress=False)
     assert not study.done
-    study.widen(0.3)
-    study.run(lambda trial: 0.5 + 0.4 * (trial.block % 2), progress=False)
+    certain = study.shortlist.certain
+    assert certain is not None
+    assert certain.epsilon is not None
+    assert certain.epsilon < 0.2  # nothing differs on 40 blocks
+    study.widen(0.001)
+    assert not study.done
+    study.widen(certain.epsilon)
+    assert study.done
+    assert f"up to a difference of {certain.epsilon:g}" in str(study.shortlist)
+
+
+@pytest.mark.parametrize("blocks", [400, "random"])
+def test_what_is_certain_of_a_near_tie_shrinks_with_the_blocks(blocks: Any) -> None:
+    """Two scores of three nearly tie: results on the same block differ by chance."""
+    scores = np.random.default_rng(3).random((3, 400)) < [[0.8], [0.5], [0.5]]
+    study = begun(arms=["a", "b", "c"], m=2, blocks=blocks, seed=2)
+    found = []
+    for _ in range(3):
+        study.run(lambda t: float(scores[t.arm, t.block % 400]), max_evaluations=200, progress=False)
+        certain = study.shortlist.certain
+        assert certain is not None
+        assert certain.epsilon is not None
+        found.append(certain.epsilon)
+    assert found[0] < 1.0
+    assert found[-1] <= min(0.36, 0.75 * found[0])
+    study.widen(found[-1])
     assert study.done
 
 

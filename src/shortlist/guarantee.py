@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 from shortlist.blocks import NoBlocks
-from shortlist.printable import count
+from shortlist.printable import count, slack_words
 from shortlist.problem import Problem
 
 # "good" only where a theorem covers the answer, only the noise is assumed, and nothing contradicts
@@ -92,7 +92,7 @@ class Answer(NamedTuple):
         best = f"{problem.m:,} best of" if problem.m > 1 else "best of"
         if problem.minimizes:
             best = f"{problem.m:,} of smallest mean, of" if problem.m > 1 else "smallest mean of"
-        slack = f", up to a difference of {problem.epsilon:g}" if problem.epsilon else ""
+        slack = f", up to a difference of {slack_words(problem.epsilon)}" if problem.epsilon else ""
         which = _which(problem, retired=self.retired > 0)
         left = f"{problem.eligible - self.retired:,}{which}"
         return f"the {best} {left}{slack}"
@@ -225,7 +225,7 @@ def beyond_rank(problem: Problem, which: str = "") -> str:
     side, sign, first = ("above", "plus", " (the smallest first)")
     if not problem.minimizes:
         side, sign, first = "below", "minus", ""
-    slack = "" if problem.epsilon == 0 else f" {sign} ε = {problem.epsilon:g}"
+    slack = "" if problem.epsilon == 0 else f" {sign} ε = {slack_words(problem.epsilon)}"
     return f"{side} the {which}mean of rank {problem.m}{first}{slack}"
 
 

@@ -84,18 +84,32 @@ def in_figures(number: float) -> str:
     return f"{number:,.0f}" if 1e3 <= abs(number) < 1e15 else f"{number:.4g}"
 
 
-def rounded_up(number: float) -> float:
-    """The next number of two significant digits.
+def rounded_up(number: float, digits: int = 2) -> float:
+    """The next number of so many significant digits.
 
     Examples
     --------
-    >>> rounded_up(0.07729), rounded_up(12.0), rounded_up(0.5), rounded_up(0.0)
-    (0.078, 12.0, 0.5, 0.0)
+    >>> rounded_up(0.07729), rounded_up(12.0), rounded_up(0.1), rounded_up(0.0)
+    (0.078, 12.0, 0.1, 0.0)
+    >>> rounded_up(1 / 3, 6)
+    0.333334
     """
-    if number == 0.0:
+    exact = Decimal(repr(float(number)))
+    if not exact:
         return 0.0
-    step = Decimal(1).scaleb(math.floor(math.log10(number)) - 1)
-    return float(Decimal(number).quantize(step, ROUND_CEILING))
+    step = Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    return float(exact.quantize(step, ROUND_CEILING))
+
+
+def slack_words(epsilon: float) -> str:
+    """ε as it is claimed: no smaller than it is.
+
+    Examples
+    --------
+    >>> slack_words(0.1), slack_words(1 / 3)
+    ('0.1', '0.333334')
+    """
+    return f"{rounded_up(epsilon, 6):g}"
 
 
 def first_names(names: Iterable[object], most: int = 5) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from shortlist import guarantee
 from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
-from shortlist.printable import count, quoted
+from shortlist.printable import count, quoted, slack_words
 from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
@@ -169,7 +169,7 @@ def conditions(study: View) -> list[Condition]:
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
         widened=", ".join(
-            f"to {epsilon:g} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
+            f"to {slack_words(epsilon)} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
         ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,

@@ -78,10 +78,19 @@ def test_errors_near_ties_are_below_delta(blocks: str) -> None:
 
 
 def test_bets_keep_their_peak() -> None:
-    gains = np.zeros((2, 2, 2))
-    gains[:, 0, 1] = 3.0, -2.0
-    bets = Bets.none(3).after(np.array([0, 2]), gains)
-    assert (bets.now[0, 2], bets.largest[0, 2], bets.largest[0, 1]) == (1.0, 3.0, -np.inf)
+    gains = np.zeros((2, 1, 2, 2))
+    gains[:, 0, 0, 1] = 3.0, -2.0
+    bets = Bets.none(np.zeros(1), 3).after(np.array([0, 2]), gains)
+    assert (bets.now[0, 0, 2], bets.largest[0, 0, 2], bets.largest[0, 0, 1]) == (1.0, 3.0, -np.inf)
+
+
+def test_a_pair_has_passed_at_a_slack_if_it_has_at_all_larger_ones() -> None:
+    largest = np.array([9.0, 1.0, 5.0, 7.0])
+    slacks = np.array([0.0, 0.1, 0.2, 0.5])
+    bets = Bets(slacks, largest[:, None, None], largest[:, None, None])
+    evidence = [bets.evidence(slack).item() for slack in (-0.01, 0.0, 0.1, 0.15, 0.2, 0.4, 0.9)]
+    assert evidence == [-np.inf, 1.0, 1.0, 1.0, 5.0, 5.0, 7.0]
+    assert [bets.bounds(level).item() for level in (1.0, 4.0, 6.0, 8.0)] == [0.0, 0.2, 0.5, np.inf]
 
 
 def on(table: list[list[float | None]]) -> tuple[Reals, Mask]:
@@ -125,14 +134,14 @@ def take(strategy: CommonBlocks, table: Reals) -> None:
 
 def test_a_pair_bets_on_the_blocks_that_either_arm_lacks() -> None:
     """What E is multiplied by, by hand: in a new order of four blocks, one of which both have seen."""
-    table = np.array([[1.0, 0.5, 1.0, 0.25], [0.0, 0.5, 0.5, 0.0], [0.25, 0.25, 0.25, 0.25]])
+    table = np.array([[0.75, 0.5, 0.75, 0.25], [0.5, 0.5, 0.5, 0.0], [0.25, 0.25, 0.25, 0.25]])
     strategy = begun(table)
     for arms in ([0, 1], [0, 2]):
         strategy._plan(np.array(arms), 1)
         take(strategy, table)
     seen = [int(block) for block in strategy._seen.numbers]
     strategy._draw(1)
-    before = strategy._lenient.now[0, 1]
+    before = strategy._pairs.now[0, 0, 1]
     strategy._plan(np.array([0, 1]), 4)
     blocks = [int(block) for block in strategy._blocks]
     assert sorted(blocks) == [0, 1, 2, 3]
@@ -147,12 +156,13 @@ def test_a_pair_bets_on_the_blocks_that_either_arm_lacks() -> None:
         null = -total / left
         edge = max(gap - null + edge_at_least * 4.0 / left, 0.0)
         if -1.0 < null < 1.0:
-            bet = min(edge / (spread + edge**2), 0.9 / (1.0 + null))
+            clip = 0.98 if spread < edge**2 else 0.9
+            bet = min(edge / (spread + edge**2), clip / (1.0 + null))
             expected += np.log1p(bet * (table[0, block] - table[1, block] - null))
         total += table[0, block] - table[1, block]
         left -= 1.0
     take(strategy, table)
-    assert strategy._lenient.now[0, 1] == pytest.approx(expected, rel=1e-12)
+    assert strategy._pairs.now[0, 0, 1] == pytest.approx(expected, rel=1e-12)
 
 
 def test_blocks_whose_turn_is_over_count_at_the_ends_of_their_range() -> None:
@@ -170,7 +180,7 @@ def test_blocks_whose_turn_is_over_count_at_the_ends_of_their_range() -> None:
     bet = min(edge / (spread + edge**2), 0.9 / (1.0 + null))
     take(strategy, table)
     expected = np.log1p(bet * (table[0, block] - table[1, block] - null))
-    assert strategy._lenient.now[0, 1] == pytest.approx(expected, rel=1e-12)
+    assert strategy._pairs.now[0, 0, 1] == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_new_order_is_as_good_as_any() -> None:

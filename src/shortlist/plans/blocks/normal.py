@@ -21,7 +21,6 @@ from typing import cast
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.engine.certified import Certified
 from shortlist.errors import InvalidSetting
 from shortlist.noise.estimated import NormalWithinBlocks, rounding_of
 from shortlist.plans.bets.normal import Moments, off_by, price
@@ -30,6 +29,7 @@ from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold
 
+ROUNDING_UP = 1e-9  # so that a bound is itself a slack at which the pair has passed
 UNIT = 4.0  # times the noise of the noisiest arm: what stands for a range where plans are made
 
 
@@ -55,34 +55,39 @@ def moments_of(arms: int, some: Integers, table: Reals) -> Moments:
 
 @dataclass(frozen=True, eq=False)
 class Differences(Bets):
-    """ln E of every pair by the likelihood of its differences since ``prior``."""
+    """ln E of every pair by the likelihood of its differences since ``prior``.
 
-    slack: float
+    The latest is known for every slack; the largest so far is kept for some.
+    """
+
     prior: Moments
     since: Moments
     off: float = 0.0  # by how much a difference may be off through rounding
 
     @classmethod
-    def after_blocks(cls, prior: Moments, slack: float) -> Differences:
+    def after_blocks(cls, prior: Moments, slacks: Reals) -> Differences:
         """With predictions by these blocks, and none since."""
         shape = prior.pulls.shape
-        nothing = np.full(shape, -np.inf)
-        return cls(nothing, nothing, slack, prior, Moments(*np.zeros((3, *shape))))
+        nothing = np.full((len(slacks), *shape), -np.inf)
+        return cls(slacks, nothing, nothing, prior, Moments(*np.zeros((3, *shape))))
 
     def with_blocks(self, more: Moments, off: float) -> Differences:
         """With the blocks of one more plan."""
         after = replace(self, since=self.since + more, off=off)
-        now = after.log_evidence
+        now = np.array([after.log_evidence(slack) for slack in self.slacks.tolist()])
         return replace(after, now=now, largest=np.maximum(self.largest, now))
 
-    @property
-    def log_evidence(self) -> Reals:
-        """The logarithm of E; −∞ where there is nothing yet."""
+    def log_evidence(self, slack: float) -> Reals:
+        """The logarithm of E at a slack; −∞ where there is nothing yet."""
         paid, spread = self._terms
-        apart = np.maximum(self.since.means + self.slack - self.off, 0.0)
+        apart = np.maximum(self.since.means + slack - self.off, 0.0)
         known = np.isfinite(paid)
         grown = 0.5 * self.since.pulls * np.log1p(apart**2 / spread)
         return np.where(known, grown - np.where(known, paid, 0.0), -np.inf)
+
+    def evidence(self, slack: float) -> Reals:
+        """The largest logarithm of 1/r with which every pair has passed at a slack."""
+        return np.maximum(super().evidence(slack), self.log_evidence(slack))
 
     @property
     def _terms(self) -> tuple[Reals, Reals]:
@@ -90,20 +95,24 @@ class Differences(Bets):
         spread = self.since.spread_squares / np.maximum(self.since.pulls, 1.0)
         return paid, np.where(np.isfinite(paid), np.maximum(spread, self.off**2), 1.0)
 
-    def bounds(self, level: float) -> Reals:
-        """The most by which c is better than b, with E at e^level."""
+    def latest(self, level: float) -> Reals:
+        """The most by which c is better than b, with E at e^level by the latest evidence."""
         paid, spread = self._terms
         known = np.isfinite(paid)
         grown = (level + np.where(known, paid, 0.0)) / np.maximum(self.since.pulls, 1.0)
         width = np.sqrt(spread * np.expm1(np.minimum(2.0 * grown, 700.0)))
-        return np.where(known, width - self.since.means + self.off, np.inf)
+        up = ROUNDING_UP * (width + np.abs(self.since.means))
+        return np.where(known, width - self.since.means + self.off + up, np.inf)
+
+    def bounds(self, level: float) -> Reals:
+        """The least slack at which every pair has passed with 1/r = e^level; infinite if at none."""
+        return np.minimum(super().bounds(level), np.maximum(self.latest(level), 0.0))
 
 
 class NormalBlocks(CommonBlocks):
     """Common blocks where differences within blocks are normal: they are tested by likelihoods."""
 
-    _strict: Differences
-    _lenient: Differences
+    _pairs: Differences
 
     def __init__(self, problem: ReducedProblem) -> None:
         if problem.blocks.number is not None:
@@ -111,9 +120,9 @@ class NormalBlocks(CommonBlocks):
                 "the results of a pool are fixed numbers, and not normal: with a pool write "
                 "sigma='bounded' and reward_range=(low, high)."
             )
-        super().__init__(problem._replace(limits=(0.0, 1.0)))
         arms = len(problem.features)
         self._all = Moments(*np.zeros((3, arms, arms)))  # of all blocks so far
+        super().__init__(problem._replace(limits=(0.0, 1.0)))
         self._largest = 0.0  # absolute value of a result so far
 
     def decide(self, results: PlanResults, seed: int) -> None:
@@ -131,9 +140,9 @@ class NormalBlocks(CommonBlocks):
             self._width = unit
         super().decide(results, seed)
 
-    def _no_bets(self, slack: float) -> Differences:
+    def _no_bets(self, least: float = 0.0) -> Differences:
         """No evidence yet, with predictions by all blocks so far."""
-        return Differences.after_blocks(self._all, slack)
+        return Differences.after_blocks(self._all, np.unique([least, max(least, self._first_slack)]))
 
     def _take(self, results: Reals) -> None:
         everything, known = self._results(results)
@@ -143,10 +152,9 @@ class NormalBlocks(CommonBlocks):
         self._largest = max(self._largest, float(np.abs(table).max()))
         off = float(rounding_of(self._largest))
         if self._seen.blocks == 0:
-            self._strict, self._lenient = self._no_bets(0.0), self._no_bets(self._first_slack)
+            self._pairs = self._no_bets()
         else:
-            self._strict = self._strict.with_blocks(more, off)
-            self._lenient = self._lenient.with_blocks(more, off)
+            self._pairs = self._pairs.with_blocks(more, off)
         self._namings = tuple(
             each._replace(bets=cast(Differences, each.bets).with_blocks(more, off))
             for each in self._namings
@@ -156,17 +164,10 @@ class NormalBlocks(CommonBlocks):
     @property
     def _bounds(self) -> Reals:
         """The most by which c is better than b, of each pair by itself, with the latest evidence."""
-        found = self._lenient.bounds(self._level)
-        for each in self._namings:
-            if each.inside == self.inside.tobytes():
-                found = np.minimum(found, cast(Differences, each.bets).bounds(-math.log(each.risk)))
+        found = self._pairs.latest(self._level)
+        for each in self._named(self.inside):
+            found = np.minimum(found, cast(Differences, each.bets).latest(-math.log(each.risk)))
         return self._width * found
-
-    def certified(self, epsilon: float) -> Certified:
-        """What the pairs say that have passed: it is for the slack that they were tested with."""
-        found = super().certified(epsilon)
-        whole = self.inside.any() and not found.open_inside.any()
-        return found._replace(epsilon=epsilon if whole else math.inf)
 
     def intervals(self) -> tuple[Reals, Reals]:
         """None: only differences within blocks are assumed to be normal."""

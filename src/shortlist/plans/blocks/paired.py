@@ -21,11 +21,16 @@ the pair is decided exactly.
 In a new order the turn of every block is still to come: L is then exact, however many blocks an arm has
 left out. So one is drawn when a set is named, and when an arm returns that has left out blocks since.
 
+**All slacks at once.** E is kept for some values of s. A pair has *passed* at ε if E has reached 1/r at
+the largest of them up to ε and at every larger one. Had c more than that to spare, say s′, then E at the
+value below s′ would be no larger than with the same λ at s′ itself: so one r covers every ε, whoever
+chooses it, and whenever.
+
 **Shares of δ.** A set J of m arms that is *named* is right if every pair of b in J and c outside
-passes with the results since, at s = ε: no union over pairs (as in ``guess_and_verify``). Before that,
-and beside it, every pair is tested from the first block on, at s = 0 and at s = ε, with a union over
-m(K − m) pairs. An arm that m others have passed by the tests at s = 0 is *out*: it is none of the m
-best, and needs no further test with any arm.
+passes with the results since: no union over pairs (as in ``guess_and_verify``). Before that, and beside
+it, every pair is tested from the first block on, with a union over m(K − m) pairs. An arm that m others
+have passed by these tests at ε = 0 is *out*: it is none of the m best, and needs no further test with
+any arm.
 
 Neither the guess, nor λ, nor the arms and the length of a plan enter the proof, which is in
 docs/proofs.md ("Common blocks").
@@ -35,7 +40,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -76,7 +81,11 @@ GROUPS = 512  # of blocks: more are not drawn one by one
 # the second.
 APART, APART_MOST = 0.65, 2.0
 MOST_ARMS = 2000  # some tables have a row and a column for each
-ROUNDING = 1e-12  # of a mean
+ROUNDING, ROUNDING_OF_NULL = 1e-12, 1e-9  # of a mean, and of one over the blocks that are left
+# Slacks for which E is kept beside 0 and ε, each so many times the next, and the least of them in units
+# of the range; fewer where the numbers of all pairs would be more than so many.
+FINENESS, LEAST_SLACK = math.sqrt(2.0), 2.0**-10
+MOST_NUMBERS = 4_000_000
 STRETCH = 256  # blocks that are looked at together
 MOST_LEFT = 1e9
 
@@ -94,34 +103,71 @@ INTERVAL = ArmInterval(
 )
 
 
+def slacks_from(epsilon: float, arms: int) -> Reals:
+    """The slacks for which E is kept: 0, ε, and larger ones below the range, which is 1.
+
+    Examples
+    --------
+    >>> slacks_from(0.2, 3).tolist()
+    [0.0, 0.2, 0.25, 0.35, 0.5, 0.71]
+    >>> slacks_from(0.0, 2000).tolist()  # of so many arms
+    [0.0, 0.00098]
+    """
+    count = min(round(math.log(LEAST_SLACK, 1.0 / FINENESS)), MOST_NUMBERS // arms**2)
+    larger = LEAST_SLACK ** (np.arange(1, count + 1) / max(count, 1))
+    larger = np.array([float(f"{slack:.2g}") for slack in larger])  # they are read by people
+    return np.unique([0.0, epsilon, *larger[larger > epsilon]])
+
+
 @dataclass(frozen=True, eq=False)
 class Bets:
-    """The logarithm of E of every pair (b in rows, c in columns), now and at its largest."""
+    """The logarithm of E of every pair (b in rows, c in columns), for some slacks.
 
+    Attributes
+    ----------
+    slacks : array
+        In increasing order.
+    now, largest : array, slacks × K × K
+        ln E now, and the largest so far.
+    """
+
+    slacks: Reals
     now: Reals
     largest: Reals
 
     @classmethod
-    def none(cls, arms: int) -> Bets:
+    def none(cls, slacks: Reals, arms: int) -> Bets:
         """Before any block."""
-        return cls(np.zeros((arms, arms)), np.full((arms, arms), -np.inf))
+        shape = len(slacks), arms, arms
+        return cls(slacks, np.zeros(shape), np.full(shape, -np.inf))
 
     def after(self, arms: Integers, gains: Reals) -> Bets:
         """With more blocks, on which these arms were evaluated; what each block adds to ln E."""
-        here = np.ix_(arms, arms)
+        here = np.ix_(np.arange(len(self.slacks)), arms, arms)
         now, largest = self.now.copy(), self.largest.copy()
         peak = now[here] + np.cumsum(gains, axis=0).max(axis=0)
         now[here] += gains.sum(axis=0)
         largest[here] = np.maximum(largest[here], peak)
-        return Bets(now, largest)
+        return replace(self, now=now, largest=largest)
+
+    def evidence(self, slack: float) -> Reals:
+        """The largest logarithm of 1/r with which every pair has passed at a slack."""
+        place = int(np.searchsorted(self.slacks, slack + ROUNDING, side="right")) - 1
+        if place < 0:
+            return np.full(self.largest.shape[1:], -np.inf)
+        return np.asarray(self.largest[place:].min(axis=0))
+
+    def bounds(self, level: float) -> Reals:
+        """The least slack at which every pair has passed with 1/r = e^level; infinite if at none."""
+        passes = np.logical_and.accumulate((self.largest >= level)[::-1], axis=0)
+        return np.append(self.slacks, np.inf)[len(self.slacks) - passes.sum(axis=0)]
 
 
 class Naming(NamedTuple):
-    """A set that was named, its share of δ, and the evidence since, at a slack s."""
+    """A set that was named, its share of δ, and the evidence since."""
 
     inside: bytes
     risk: float
-    slack: float
     bets: Bets
 
 
@@ -133,18 +179,16 @@ class CommonBlocks(CellStrategy):
         self._problem, self._shares = problem, shares
         self._low, high = problem.limits
         self._width = high - self._low
-        # s of the answer, of the tests and plans to come, and of the tests of all pairs.
+        # s of the answer, of the sets and plans to come, and of the tests of all pairs.
         self._wanted = self._slack = self._first_slack = problem.epsilon / self._width
         # Each larger ε, and how many turns of the order go by the one before: who chose it may know them.
         self._widened: tuple[tuple[float, int], ...] = ()
         self._foreseen = 0
         self._size = math.inf if problem.blocks.number is None else float(problem.blocks.number)
         pairs = problem.m * (arms - problem.m)
-        left = 1.0 - sum(shares)
-        # Both kinds of tests of all pairs have half of it; at ε = 0 they are one.
-        self._level = -math.log(left * problem.delta / (pairs * (1 if self._slack == 0.0 else 2)))
+        self._level = -math.log((1.0 - sum(shares)) * problem.delta / pairs)
         self._seen = Seen.none(arms)
-        self._strict = self._lenient = Bets.none(arms)
+        self._pairs = self._no_bets()
         self._namings: tuple[Naming, ...] = ()
         self.out = np.zeros(arms, np.bool_)
         self._order: Order | None = None
@@ -266,9 +310,16 @@ class CommonBlocks(CellStrategy):
         self._seen = self._seen.after(self._blocks, values, known)
         self._order = self._order.after(values, known)
 
-    def _no_bets(self, slack: float) -> Bets:
-        """No evidence yet, at a slack."""
-        return Bets.none(len(self.inside))
+    @property
+    def _slacks(self) -> Reals:
+        """The slacks for which all pairs are tested."""
+        return slacks_from(self._first_slack, len(self._problem.features))
+
+    def _no_bets(self, least: float = 0.0) -> Bets:
+        """No evidence yet, for a slack and larger ones."""
+        slacks = self._slacks
+        slacks = np.unique([least, *slacks[slacks > least]])
+        return Bets.none(slacks, len(self._problem.features))
 
     def _bet(self, table: Reals) -> None:
         """Let every pair of the plan bet on its blocks, one after the other."""
@@ -283,20 +334,26 @@ class CommonBlocks(CellStrategy):
         worst = past.sums[arms, None] - past.sums[arms] - (past.blocks - past.pulls[arms])
         at_least = known + worst
         left = self._size - past.blocks - (everything.both - past.both)[here]
-        slacks = {0.0, self._first_slack, *(each.slack for each in self._namings)}
-        gains = {slack: np.zeros((table.shape[1], *variances.shape)) for slack in slacks}
-        for place in range(table.shape[1]):
-            new = lacking[:, place, None] | lacking[:, place]
-            d = table[:, place, None] - table[:, place]
-            for slack, gained in gains.items():
-                above = np.maximum(least - gaps - slack, 0.0)
-                found = self._gains(d, gaps, above, variances, at_least, left, slack)
-                gained[place] = np.where(new, found, 0.0)
-            at_least, left = at_least + new * d, left - new
-        self._strict = self._strict.after(arms, gains[0.0])
-        self._lenient = self._lenient.after(arms, gains[self._first_slack])
+        bets = [self._pairs, *(each.bets for each in self._namings)]
+        slacks = np.unique(np.concatenate([each.slacks for each in bets]))
+        above = np.maximum(least - gaps - slacks[:, None, None], 0.0)
+        together = max(1, MOST_NUMBERS // above.size)
+        for first in range(0, table.shape[1], together):
+            gains = []
+            for place in range(first, min(first + together, table.shape[1])):
+                new = lacking[:, place, None] | lacking[:, place]
+                d = table[:, place, None] - table[:, place]
+                found = self._gains(d, gaps, above, variances, at_least, left, slacks)
+                gains.append(np.where(new, found, 0.0))
+                at_least, left = at_least + new * d, left - new
+            found = np.array(gains)
+            bets = [
+                each.after(arms, found[:, np.searchsorted(slacks, each.slacks)]) for each in bets
+            ]
+        self._pairs = bets[0]
         self._namings = tuple(
-            each._replace(bets=each.bets.after(arms, gains[each.slack])) for each in self._namings
+            each._replace(bets=after)
+            for each, after in zip(self._namings, bets[1:], strict=True)
         )
 
     def _gains(
@@ -307,23 +364,24 @@ class CommonBlocks(CellStrategy):
         variances: Reals,
         at_least: Reals,
         left: Reals,
-        slack: float,
+        slacks: Reals,
     ) -> Reals:
-        """ln(1 + λ(d − g)) of every pair on one block, with about the λ of fastest growth.
+        """ln(1 + λ(d − g)) of every pair and slack on one block, with about the λ of fastest growth.
 
         The mean of the d to come is taken for the gap so far, and, for little is known of small gaps,
         that of all blocks for a larger one (by ``above``).
         """
-        rise, null = np.ones_like(d), np.full_like(d, -slack)
+        rise, null = np.ones_like(d), np.broadcast_to(-slacks[:, None, None], above.shape)
         if self._is_pool:
             left = np.maximum(left, 1.0)
-            rise, null = self._size / left, (-slack * self._size - at_least) / left
+            rise, null = self._size / left, (null * self._size - at_least) / left
         edge = np.maximum(gaps - null + above * rise, 0.0)
         possible = (null > -1.0) & (null < 1.0)
         clip = np.where(variances < edge**2, CLIP_FAR, CLIP)
         most = clip / np.where(possible, 1.0 + null, 1.0)
         bet = np.where(possible, np.minimum(edge / (variances + edge**2), most), 0.0)
-        return np.log1p(bet * (d - null))
+        # Whoever knows that no d is below −1 knows that the mean of the d to come is above such a null.
+        return np.where(null < -1.0 - ROUNDING_OF_NULL, np.inf, np.log1p(bet * (d - null)))
 
     def _judge(self, seed: int) -> None:
         """Find who is out, guess the m best, see which pairs have passed, and make the next plan."""
@@ -355,7 +413,7 @@ class CommonBlocks(CellStrategy):
 
     def _find_out(self) -> None:
         """Mark the arms that m others have passed."""
-        passed = (self._strict.largest >= self._level) | (self._certain > self._off)
+        passed = (self._pairs.evidence(0.0) >= self._level) | (self._certain > self._off)
         np.fill_diagonal(passed, False)
         self.out = self.out | (passed.sum(axis=0) >= self._problem.m)
 
@@ -371,15 +429,13 @@ class CommonBlocks(CellStrategy):
     def _margins(self, inside: Mask, slack: float | None = None) -> Reals:
         """The logarithm of E less what it must reach, for b inside and c outside that is not out.
 
-        Where a pair is certain up to a slack it has passed; by default that of tests to come.
+        Where a pair is certain up to a slack it has passed; by default that of plans to come.
         """
-        here = np.ix_(np.flatnonzero(inside), self._others(inside))
-        margins = self._lenient.largest[here] - self._level
-        key = inside.tobytes()
-        for each in self._namings:
-            if each.inside == key:
-                margins = np.maximum(margins, each.bets.largest[here] + math.log(each.risk))
         slack = self._slack if slack is None else slack
+        here = np.ix_(np.flatnonzero(inside), self._others(inside))
+        margins = self._pairs.evidence(slack)[here] - self._level
+        for each in self._named(inside):
+            margins = np.maximum(margins, each.bets.evidence(slack)[here] + math.log(each.risk))
         return np.where(self._bounds_hold(self._certain[here], slack), np.inf, margins)
 
     def _bounds_hold(self, certain: Reals, slack: float) -> Mask:
@@ -388,15 +444,15 @@ class CommonBlocks(CellStrategy):
             return np.zeros(certain.shape, np.bool_)
         return np.asarray(certain >= -slack * self._size - self._off)
 
-    def _is_named(self, inside: Mask) -> bool:
-        """Whether a set was named, and is tested, at the slack of now."""
+    def _named(self, inside: Mask) -> list[Naming]:
+        """How often a set was named."""
         key = inside.tobytes()
-        return any(each.inside == key and each.slack == self._slack for each in self._namings)
+        return [each for each in self._namings if each.inside == key]
 
     def _guessed(self, means: Reals) -> Mask:
         """The m arms of largest mean, or those named before unless these seem to take far longer."""
         best, held = best_of(means, self._problem.m), self.inside
-        if not self._is_named(held) or bool((held & self.out).any()):
+        if not self._named(held) or bool((held & self.out).any()):
             return best
         most = GIVEN_UP if self._is_pool else 1.0
         return held if self._work(held) < most * self._work(best) else best
@@ -411,7 +467,7 @@ class CommonBlocks(CellStrategy):
         if gaps[is_open].min() <= 0.0:
             return math.inf
         missing = -margins
-        if not self._is_named(inside) and len(self._namings) < len(self._shares):
+        if not self._named(inside) and len(self._namings) < len(self._shares):
             missing = np.minimum(missing, -math.log(self._risk))
         work = float((2.0 * missing * self._seen.variances[here] / gaps**2)[is_open].max())
         if math.isinf(work):
@@ -434,7 +490,7 @@ class CommonBlocks(CellStrategy):
         least = LIKELY_AGAIN if self._namings else LIKELY
         if ndtr(self._apart(inside)[margins < 0.0].min()) < least:  # one pair alone is in doubt
             return False
-        if self._is_named(inside):
+        if self._named(inside):
             here = np.ix_(np.flatnonzero(inside), self._others(inside))
             gaps = np.maximum(
                 seen.gaps[here] + self._slack, HALF_WIDTH * seen.errors(math.inf)[here]
@@ -445,7 +501,7 @@ class CommonBlocks(CellStrategy):
                 return False
         if self._vote(residuals, rng) < least:
             return False
-        named = Naming(inside.tobytes(), self._risk, self._slack, self._no_bets(self._slack))
+        named = Naming(inside.tobytes(), self._risk, self._no_bets(self._slack))
         self._namings = (*self._namings, named)
         return True
 
@@ -480,7 +536,7 @@ class CommonBlocks(CellStrategy):
         """The arms of open pairs on the next blocks; a pool that is used up begins anew."""
         seen, inside = self._seen, self.inside
         wanted = margins < 0.0
-        if wanted.any() and not self._is_named(inside) and len(self._namings) < len(self._shares):
+        if wanted.any() and not self._named(inside) and len(self._namings) < len(self._shares):
             apart = self._apart(inside)
             usual = min(APART * math.sqrt(2.0 * math.log(seen.blocks)), APART_MOST)
             most = max(usual, float(apart[wanted].min()) + 0.5)
@@ -514,10 +570,9 @@ class CommonBlocks(CellStrategy):
         row, column = np.unravel_index(np.argmin(margins), margins.shape)
         self.b, self.c = int(arms[row]), int(others[column])
         self.threshold, slack = self._level, self._problem.epsilon
-        for each in self._namings:
-            if each.inside == self.inside.tobytes():
-                self.threshold = -math.log(each.risk)
-        bound = self._bounds[self.b, self.c]
+        for each in self._named(self.inside):
+            self.threshold = -math.log(each.risk)
+        bound = self._proven[np.searchsorted(arms, self.b), self.c]
         self.statistic = (
             min(bound, slack) if stops else max(bound, float(np.nextafter(slack, np.inf)))
         )
@@ -531,6 +586,20 @@ class CommonBlocks(CellStrategy):
             return np.full(self._seen.tally.both.shape, self._width)
         return -self._width * self._certain / self._size
 
+    @property
+    def _proven(self) -> Reals:
+        """The most by which c is better than b inside, in the rows of these b, as far as is proven.
+
+        For pairs of the set inside: a named set has evidence for no other.
+        """
+        rows = np.flatnonzero(self.inside)
+        bounds = self._pairs.bounds(self._level)[rows]
+        for each in self._named(self.inside):
+            bounds = np.minimum(bounds, each.bets.bounds(-math.log(each.risk))[rows])
+        bounds = np.minimum(self._width * bounds, self._bounds[rows])
+        bounds[:, self.out] = np.minimum(bounds[:, self.out], 0.0)
+        return bounds
+
     def certified(self, epsilon: float) -> Certified:
         """What the pairs say that have passed; of single arms, those that passed without a named set."""
         if not self.inside.any():
@@ -539,8 +608,9 @@ class CommonBlocks(CellStrategy):
         here, place = np.ix_(rows, columns), np.isin(columns, self._others(self.inside))
         passed = np.ones((len(rows), len(columns)), np.bool_)
         passed[:, place] = self._margins(self.inside, self._wanted) >= 0.0
-        bounds = np.where(passed, np.minimum(self._bounds[here], epsilon), self._bounds[here])
-        settled = (self._lenient.largest[here] >= self._level) | self.out[columns]
+        bounds = self._proven[:, columns]
+        bounds = np.where(passed, np.minimum(bounds, epsilon), bounds)
+        settled = (self._pairs.evidence(self._wanted)[here] >= self._level) | self.out[columns]
         settled |= self._bounds_hold(self._certain[here], self._wanted)
         return Certified.by_pairs(self.inside, float(bounds.max()), passed, settled & passed)
 
@@ -565,8 +635,7 @@ class CommonBlocks(CellStrategy):
         for cell, value in told.items():
             values[cell] = (value - self._low) / self._width
         self._seen = nothing.after(blocks, values, np.ones(values.shape, np.bool_))
-        self._strict = self._lenient = Bets.none(len(self.inside))
-        self._namings, self._slack = (), self._wanted
+        self._pairs, self._namings, self._slack = self._no_bets(), (), self._wanted
         self.inside = best_of(self._seen.tally.sums, self._problem.m)
         self.out = np.zeros(len(self.inside), np.bool_)
         self._find_out()
@@ -585,8 +654,8 @@ class CommonBlocks(CellStrategy):
     def widen(self, epsilon: float) -> None:
         """Judge what comes with a larger ε: what has passed with a smaller one has passed.
 
-        The tests of all pairs go on as they are, and are valid; a set may be named for the new ε once
-        no turn of the order is left that was known when it was chosen.
+        What was found so far counts for the new ε too; plans are made for it, and sets named, once no
+        turn of the order is left that was known when it was chosen.
         """
         after = self.copy()
         after._problem = self._problem._replace(epsilon=epsilon)
@@ -647,7 +716,7 @@ class CommonBlocks(CellStrategy):
         rows, others = np.flatnonzero(inside), self._others(inside)
         here = np.ix_(rows, others)
         level = -margins
-        if not self._is_named(inside) and len(self._namings) < len(self._shares):
+        if not self._named(inside) and len(self._namings) < len(self._shares):
             level = np.minimum(level, -math.log(self._risk) + 1.0)
         errors, found = seen.errors(math.inf)[here], []
         for beside, least in ((1.282, 1.645), (0.0, 0.674), (-1.282, 0.126)):
