@@ -188,7 +188,9 @@ def test_what_is_certain_of_a_near_tie_shrinks_with_the_blocks(blocks: Any) -> N
     study = begun(arms=["a", "b", "c"], m=2, blocks=blocks, seed=2)
     found = []
     for _ in range(3):
-        study.run(lambda t: float(scores[t.arm, t.block % 400]), max_evaluations=200, progress=False)
+        study.run(
+            lambda t: float(scores[t.arm, t.block % 400]), max_evaluations=200, progress=False
+        )
         certain = study.shortlist.certain
         assert certain is not None
         assert certain.epsilon is not None

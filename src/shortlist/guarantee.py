@@ -567,6 +567,7 @@ def conditions_of(course: Course) -> list[Condition]:
         if course.estimates_sigma
         else ": the claim holds with its probability given all of them"
     )
+    corrected = ", nor results before they were corrected" if course.corrected else ""
     sentences = {
         ("Order", course.out_of_order): "Some results were processed before others that had been "
         "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
@@ -596,7 +597,7 @@ def conditions_of(course: Course) -> list[Condition]:
             "Slack",
             course.widened,
         ): f"ε was made larger in view of the results: {course.widened}. The proof allows that, provided "
-        "that trials which were asked for and not told had no part in it.",
+        f"that trials which were asked for and not told had no part in it{corrected}.",
         ("Corrections", course.corrected): "Results corrected after they had been told: "
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",

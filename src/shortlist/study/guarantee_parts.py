@@ -169,7 +169,8 @@ def conditions(study: View) -> list[Condition]:
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
         widened=", ".join(
-            f"to {slack_words(epsilon)} after {count(told, 'evaluation')}" for epsilon, told in study.widenings
+            f"to {slack_words(epsilon)} after {count(told, 'evaluation')}"
+            for epsilon, told in study.widenings
         ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,

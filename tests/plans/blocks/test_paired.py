@@ -248,7 +248,7 @@ def test_a_new_order_goes_by_the_larger_slack_and_has_a_new_number() -> None:
     study.run(partial(value_of, TABLE), max_evaluations=40, progress=False)
     strategy = study.round.strategy.copy()
     block = int(strategy._order.drawn[-1])
-    strategy.leave_out([Cell(0, block)])
+    strategy.leave_out([block])
     strategy.widen(0.02)
     assert strategy._widened == ((0.02, 60),)
     unwidened = Order.of(8, 60.0, 1, 0, strategy._drawn).drawn
@@ -257,11 +257,35 @@ def test_a_new_order_goes_by_the_larger_slack_and_has_a_new_number() -> None:
     assert strategy._order.drawn.tolist() != unwidened.tolist()
 
 
+@pytest.mark.parametrize("known", ["told", "failed"])
+def test_who_chose_a_larger_slack_knew_results_of_an_arm_that_is_retired_later(known: str) -> None:
+    """And of a trial that failed the place of its block: plans wait until the turn of both is over."""
+    study = pool()
+    measure = partial(value_of, TABLE)
+    study.run(measure, max_evaluations=40, progress=False)
+    if known == "told":
+        later = int(study.round.strategy._order.drawn[-1])
+        study.tell(arm=0, block=later, value=TABLE[0, later])
+    else:
+        trials = study.ask(100)
+        later = int(trials[-1].block)
+        for trial in trials:
+            study.cancel(trial)
+    study.widen(0.02)
+    if known == "told":
+        study.retire(0, reason="sold out", whatever_the_results=True)
+    strategy = study.round.strategy
+    [(_, turns)] = strategy._widened
+    assert turns > strategy._order.past.blocks
+    assert turns >= 1 + strategy._order.drawn.tolist().index(later)
+    assert strategy._slack == 0.0
+
+
 def test_a_second_larger_slack_does_not_put_off_the_first() -> None:
     strategy = pool(blocks="random").round.strategy.copy()
     strategy.begin(1)
     for block, epsilon in ((9, 0.1), (60, 0.2)):
-        strategy.leave_out([Cell(0, block)])
+        strategy.leave_out([block])
         strategy.widen(epsilon)
     slacks = []
     for _ in range(70):

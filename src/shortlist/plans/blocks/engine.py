@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM, Mask
+from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
 from shortlist.blocks import Cell
 from shortlist.engine.contract import PLANS, Runs, Setup
-from shortlist.engine.follow import REOPEN, TAKE, Position, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import Reals
@@ -60,8 +60,8 @@ class CellStrategy(Strategy):
         """Know the seed of the study, from which the order of the blocks is made."""
 
     @abstractmethod
-    def leave_out(self, cells: Iterable[Cell]) -> None:
-        """Let the ε that is chosen next have no part in the blocks of cells that were told beforehand."""
+    def leave_out(self, blocks: Iterable[int]) -> None:
+        """Let the ε that is chosen next have no part in these blocks: who chooses it may know them."""
 
     @abstractmethod
     def beyond(self) -> Iterator[Cell]:
@@ -69,11 +69,16 @@ class CellStrategy(Strategy):
 
 
 class CellProgress:
-    """A strategy before the results of its plan, and what was told of it or of other cells."""
+    """A strategy before the results of its plan, and what was told of it or of other cells.
+
+    ``met`` are blocks of which more may be known than it was told: of arms that are left out, and of
+    trials that failed.
+    """
 
     def __init__(self, strategy: CellStrategy) -> None:
         self.strategy = strategy
         self.told: dict[Cell, float] = {}
+        self.met: set[int] = set()
 
     @property
     def inside(self) -> Mask:
@@ -110,8 +115,13 @@ class CellProgress:
     def copy(self) -> CellProgress:
         """An independent copy."""
         twin = type(self)(self.strategy.copy())
-        twin.told = dict(self.told)
+        twin.told, twin.met = dict(self.told), set(self.met)
         return twin
+
+    @property
+    def foreseen(self) -> set[int]:
+        """The blocks that who chooses something now may know, though a plan may still ask for them."""
+        return self.met.union(cell.block for cell in self.told)
 
     @property
     def needs_plan(self) -> bool:
@@ -202,6 +212,8 @@ class CellEngine(PlanEngine):
             position.next[0] += 1
             if steps.kinds[step] == REOPEN:
                 position.is_stopped[0] = 0
+            elif steps.kinds[step] == DECIDE and steps.blocks[step] != NO_BLOCK:
+                now.met.add(int(steps.blocks[step]))
             elif steps.kinds[step] == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
@@ -226,9 +238,9 @@ class CellEngine(PlanEngine):
     def widen(
         self, posterior: Posterior, now: Any, seed: int, position: Position, *, held: bool
     ) -> Any:
-        """Widen ε; who chose it may have seen all that was told, of later blocks too."""
+        """Widen ε; who chose it may have seen later blocks."""
         now.strategy.begin(seed)
-        now.strategy.leave_out(now.told)
+        now.strategy.leave_out(now.foreseen)
         return super().widen(posterior, now, seed, position, held=held)
 
     def _decide(self, now: CellProgress, seed: int) -> None:

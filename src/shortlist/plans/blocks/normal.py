@@ -142,7 +142,9 @@ class NormalBlocks(CommonBlocks):
 
     def _no_bets(self, least: float = 0.0) -> Differences:
         """No evidence yet, with predictions by all blocks so far."""
-        return Differences.after_blocks(self._all, np.unique([least, max(least, self._first_slack)]))
+        return Differences.after_blocks(
+            self._all, np.unique([least, max(least, self._first_slack)])
+        )
 
     def _take(self, results: Reals) -> None:
         everything, known = self._results(results)

@@ -352,8 +352,7 @@ class CommonBlocks(CellStrategy):
             ]
         self._pairs = bets[0]
         self._namings = tuple(
-            each._replace(bets=after)
-            for each, after in zip(self._namings, bets[1:], strict=True)
+            each._replace(bets=after) for each, after in zip(self._namings, bets[1:], strict=True)
         )
 
     def _gains(
@@ -469,7 +468,8 @@ class CommonBlocks(CellStrategy):
         missing = -margins
         if not self._named(inside) and len(self._namings) < len(self._shares):
             missing = np.minimum(missing, -math.log(self._risk))
-        work = float((2.0 * missing * self._seen.variances[here] / gaps**2)[is_open].max())
+        needs = 2.0 * missing[is_open] * self._seen.variances[here][is_open] / gaps[is_open] ** 2
+        work = float(needs.max())
         if math.isinf(work):
             return work
         assert self._order is not None
@@ -642,14 +642,13 @@ class CommonBlocks(CellStrategy):
         self._plan(np.zeros(0, np.int64), 0)
         self._find_boundary(self._margins(self.inside), stops=True)
 
-    def leave_out(self, cells: Iterable[Cell]) -> None:
-        """Plans and named sets go by the ε of before until the turn of the blocks of these cells is over.
+    def leave_out(self, blocks: Iterable[int]) -> None:
+        """Plans and named sets go by the ε of before until the turn of these blocks is over.
 
         Or until another order begins, of which nothing is known.
         """
         assert self._order is not None
-        blocks = np.array([cell.block for cell in cells], np.int64)
-        self._foreseen = self._order.turns_until(blocks)
+        self._foreseen = self._order.turns_until(np.array(sorted(blocks), np.int64))
 
     def widen(self, epsilon: float) -> None:
         """Judge what comes with a larger ε: what has passed with a smaller one has passed.
