@@ -115,9 +115,9 @@ def normal(runs: int) -> None:
     paths, looks = 10_000, 150
     for delta in DELTAS:
         rng = np.random.default_rng(0)
-        found = Differences.after_blocks(drawn(rng, np.full(paths, 4)), 0.0)
+        found = Differences.after_blocks(drawn(rng, np.full(paths, 4)), np.zeros(1))
         for look in range(looks):
-            near = found.now > 0.0
+            near = found.now[0] > 0.0
             count = np.maximum(1, np.rint(1.08**look * np.where(near, 0.1, 1.0))).astype(np.int64)
             found = found.with_blocks(drawn(rng, count), 0.0)
         share = float((found.largest >= -np.log(delta)).mean())
