@@ -32,7 +32,7 @@ from shortlist.engine.follow import (
 )
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.numerics.random import run_seeds
-from shortlist.printable import on_one_line
+from shortlist.printable import cut, on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY, correcting
 from shortlist.study.definition import first_fingerprint
@@ -75,6 +75,7 @@ class Marker(NamedTuple):
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 RETIRED_SHOWN = 20
+SHOWN = 60  # characters of what is no trial
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
 # Of results that came in while a trial was open: times the most for any of those told last. Then it is
@@ -791,7 +792,9 @@ class Ledger:
         if type(number) is not int and (
             isinstance(number, bool) or not isinstance(number, numbers.Integral)
         ):
-            raise UnknownTrial(f"expected a Trial or the number of one, got {trial!r}.")
+            raise UnknownTrial(
+                f"expected one Trial or the number of one, got {cut(repr(trial), SHOWN)}."
+            )
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far, "
