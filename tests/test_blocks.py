@@ -181,6 +181,22 @@ def test_a_wider_slack_ends_a_study_that_stalls() -> None:
     assert f"up to a difference of {certain.epsilon:g}" in str(study.shortlist)
 
 
+@pytest.mark.parametrize("limits", [(0, 1), (-3, 7), (0.1, 0.7)])
+@pytest.mark.parametrize("blocks", [40, "random"])
+def test_a_slack_as_large_as_the_range_ends_any_study(
+    blocks: Any, limits: tuple[float, ...]
+) -> None:
+    low, high = limits
+    study = begun(blocks=blocks, reward_range=limits, seed=1)
+    study.run(lambda t: high if t.arm == t.block % 5 else low, max_evaluations=23, progress=False)
+    certain = study.shortlist.certain
+    assert certain is not None
+    study.widen(certain.epsilon)
+    assert study.done
+    assert certain.epsilon is not None
+    assert certain.epsilon <= (high - low) * (1 + 1e-12)
+
+
 @pytest.mark.parametrize("blocks", [400, "random"])
 def test_what_is_certain_of_a_near_tie_shrinks_with_the_blocks(blocks: Any) -> None:
     """Two scores of three nearly tie: results on the same block differ by chance."""

@@ -71,14 +71,15 @@ class CellStrategy(Strategy):
 class CellProgress:
     """A strategy before the results of its plan, and what was told of it or of other cells.
 
-    ``met`` are blocks of which more may be known than it was told: of arms that are left out, and of
-    trials that failed.
+    ``met`` are the blocks of all results and of trials that failed. It ``lacks_some`` if more may be
+    known of them than it was told: results of arms that are left out, and where trials failed.
     """
 
     def __init__(self, strategy: CellStrategy) -> None:
         self.strategy = strategy
         self.told: dict[Cell, float] = {}
         self.met: set[int] = set()
+        self.lacks_some = False
 
     @property
     def inside(self) -> Mask:
@@ -115,13 +116,13 @@ class CellProgress:
     def copy(self) -> CellProgress:
         """An independent copy."""
         twin = type(self)(self.strategy.copy())
-        twin.told, twin.met = dict(self.told), set(self.met)
+        twin.told, twin.met, twin.lacks_some = dict(self.told), set(self.met), self.lacks_some
         return twin
 
     @property
     def foreseen(self) -> set[int]:
-        """The blocks that who chooses something now may know, though a plan may still ask for them."""
-        return self.met.union(cell.block for cell in self.told)
+        """The blocks that who chooses something now may know, though their turn may still come."""
+        return self.met if self.lacks_some else {cell.block for cell in self.told}
 
     @property
     def needs_plan(self) -> bool:
@@ -210,10 +211,11 @@ class CellEngine(PlanEngine):
         while position.next[0] < len(steps.kinds):
             step = int(position.next[0])
             position.next[0] += 1
+            if steps.blocks[step] != NO_BLOCK:
+                now.met.add(int(steps.blocks[step]))
+                now.lacks_some |= bool(steps.kinds[step] == DECIDE)
             if steps.kinds[step] == REOPEN:
                 position.is_stopped[0] = 0
-            elif steps.kinds[step] == DECIDE and steps.blocks[step] != NO_BLOCK:
-                now.met.add(int(steps.blocks[step]))
             elif steps.kinds[step] == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)

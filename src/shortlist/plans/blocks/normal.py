@@ -112,6 +112,7 @@ class Differences(Bets):
 class NormalBlocks(CommonBlocks):
     """Common blocks where differences within blocks are normal: they are tested by likelihoods."""
 
+    _most = math.inf
     _pairs: Differences
 
     def __init__(self, problem: ReducedProblem) -> None:

@@ -82,9 +82,9 @@ GROUPS = 512  # of blocks: more are not drawn one by one
 APART, APART_MOST = 0.65, 2.0
 MOST_ARMS = 2000  # some tables have a row and a column for each
 ROUNDING, ROUNDING_OF_NULL = 1e-12, 1e-9  # of a mean, and of one over the blocks that are left
-# Slacks for which E is kept beside 0 and ε, each so many times the next, and the least of them in units
-# of the range; fewer where the numbers of all pairs would be more than so many.
-FINENESS, LEAST_SLACK = math.sqrt(2.0), 2.0**-10
+# Slacks for which E is kept beside 0 and ε, in units of the range: each so many times the next, down to
+# the least; further apart, and fewer, where the numbers of all pairs would be more than so many.
+FINE, COARSE, LEAST_SLACK = math.sqrt(2.0), 4.0, 2.0**-10
 MOST_NUMBERS = 4_000_000
 STRETCH = 256  # blocks that are looked at together
 MOST_LEFT = 1e9
@@ -110,13 +110,14 @@ def slacks_from(epsilon: float, arms: int) -> Reals:
     --------
     >>> slacks_from(0.2, 3).tolist()
     [0.0, 0.2, 0.25, 0.35, 0.5, 0.71]
-    >>> slacks_from(0.0, 2000).tolist()  # of so many arms
-    [0.0, 0.00098]
+    >>> slacks_from(0.0, 1000).tolist()  # of so many arms
+    [0.0, 0.0039, 0.016, 0.062, 0.25]
     """
-    count = min(round(math.log(LEAST_SLACK, 1.0 / FINENESS)), MOST_NUMBERS // arms**2)
-    larger = LEAST_SLACK ** (np.arange(1, count + 1) / max(count, 1))
-    larger = np.array([float(f"{slack:.2g}") for slack in larger])  # they are read by people
-    return np.unique([0.0, epsilon, *larger[larger > epsilon]])
+    room = MOST_NUMBERS // arms**2
+    fine, coarse = (round(math.log(1.0 / LEAST_SLACK, ratio)) for ratio in (FINE, COARSE))
+    ratio, count = (FINE, fine) if room >= fine else (COARSE, min(room, coarse))
+    larger = [float(f"{ratio**-place:.2g}") for place in range(1, count + 1)]  # people read them
+    return np.unique([0.0, epsilon, *(slack for slack in larger if slack > epsilon)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +174,8 @@ class Naming(NamedTuple):
 
 class CommonBlocks(CellStrategy):
     """Plans of arms on common blocks, to guess the m best and to verify the guess."""
+
+    _most = 1.0  # by which an arm can be better than another, in units of the range
 
     def __init__(self, problem: ReducedProblem, shares: tuple[float, ...] = SHARES) -> None:
         arms = len(problem.features)
@@ -440,7 +443,7 @@ class CommonBlocks(CellStrategy):
     def _bounds_hold(self, certain: Reals, slack: float) -> Mask:
         """Whether b is not below c by more than a slack, whatever the missing results are."""
         if not self._is_pool:
-            return np.zeros(certain.shape, np.bool_)
+            return np.full(certain.shape, slack >= self._most - ROUNDING)
         return np.asarray(certain >= -slack * self._size - self._off)
 
     def _named(self, inside: Mask) -> list[Naming]:
