@@ -220,7 +220,8 @@ def test_several_in_flight(client: Any) -> None:
     assert s.done
     assert s.pending == []
     told = [trial.number for trial in s.trials if trial.state == "told"]
-    assert [number for number, *_ in results(s)] == told == list(range(len(told)))
+    assert [number for number, *_ in results(s)] == told
+    assert told[:-3] == list(range(len(told) - 3))  # of those under way at the stop any may be in
     assert [trial.value for trial in s.taken] == [by_seed(trial) for trial in s.taken]
     assert client.submit(int, "3").result(PATIENCE) == 3
 

@@ -30,7 +30,7 @@ def test_who_asks_at_once_shares_a_look(tmp_path: Path, monkeypatch: pytest.Monk
         found = await asyncio.gather(*(follower.latest(0) for _ in range(100)))
         assert len({id(each) for each in found}) == 1
         assert len(looks) == 1
-        assert looks[0].startswith("look")
+        assert "look" in looks[0]
         await asyncio.gather(*(follower.latest() for _ in range(100)))
         assert len(looks) == 1  # the next one is not due yet
         follower.close()

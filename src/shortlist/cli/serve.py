@@ -7,6 +7,7 @@ import os
 import re
 import secrets
 import socket
+import sys
 from contextlib import suppress
 from typing import Annotated
 
@@ -49,6 +50,7 @@ def serve(
 ) -> None:
     """Serve a study: a live page, and JSON for instruments."""
     from shortlist.serve.application import application, server
+    from shortlist.serve.single_thread import is_at_work
 
     token = _token()
     family, address = _resolved(host, port)
@@ -75,6 +77,9 @@ def serve(
             note("what is sent is not encrypted: whoever can listen to it can read the token.")
         with suppress(KeyboardInterrupt):
             server(app).run(sockets=[listener])
+    if is_at_work():  # Python may crash at its end if a thread waits for a storage that is locked
+        sys.stdout.flush()
+        os._exit(0)
 
 
 def _token() -> str:

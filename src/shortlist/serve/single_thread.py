@@ -11,6 +11,9 @@ from typing import Any, TypeVar
 
 Result = TypeVar("Result")
 
+NAMES = "shortlist: "  # how the names of the threads begin
+PATIENCE = 0.2  # seconds, for a thread that was told to end
+
 
 class SingleThread:
     """Does what it is given in order; who waits for it is a coroutine.
@@ -26,7 +29,7 @@ class SingleThread:
 
     def __init__(self, name: str) -> None:
         self._given: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
-        threading.Thread(target=self._work, name=name, daemon=True).start()
+        threading.Thread(target=self._work, name=f"{NAMES}{name}", daemon=True).start()
 
     async def do(self, act: Callable[[], Result]) -> Result:
         """The result of a function, called in the thread; if cancelled before its turn, not at all."""
@@ -47,3 +50,11 @@ class SingleThread:
                 future.set_result(act())
             except BaseException as error:
                 future.set_exception(error)
+
+
+def is_at_work() -> bool:
+    """Whether a thread that was told to end still does what it was given."""
+    threads = [each for each in threading.enumerate() if each.name.startswith(NAMES)]
+    for each in threads:
+        each.join(PATIENCE)
+    return any(each.is_alive() for each in threads)
