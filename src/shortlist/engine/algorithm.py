@@ -22,6 +22,7 @@ from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.blockwise import is_identity
+from shortlist.printable import slack_words
 from shortlist.problem import Problem
 from shortlist.references import Work, work
 from shortlist.relation import Relation
@@ -283,7 +284,7 @@ class Procedure:
                 problem, None if self.left is None else int(problem.listable[self.left].sum())
             ),
             risk=problem.delta,
-            figures=f"ε = {problem.epsilon:g}, δ = {problem.delta:g}, {self.noise.figure}{size}",
+            figures=f"ε = {slack_words(problem.epsilon)}, δ = {problem.delta:g}, {self.noise.figure}{size}",
             threshold=self.threshold.name,
             source=self.threshold.source,
             assumptions=tuple(self._assumptions()),

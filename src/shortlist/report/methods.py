@@ -10,7 +10,7 @@ import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
 from shortlist.guarantee import contradicted
-from shortlist.printable import count
+from shortlist.printable import count, slack_words
 from shortlist.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
@@ -81,7 +81,7 @@ def _design(study: Study) -> list[str]:
             model,
             plain(procedure.algorithm.method),
             f"The noise was taken as normal with σ = {problem.sigma:g}; the slack was "
-            f"ε = {problem.epsilon:g}.",
+            f"ε = {slack_words(problem.epsilon)}.",
         ]
     S = f" and the bound S = {problem.S:g} on ‖θ‖" if procedure.threshold.needs_S else ""
     return [
@@ -90,7 +90,7 @@ def _design(study: Study) -> list[str]:
         plain(procedure.algorithm.method),
         f"Its confidence widths used the threshold '{plain(procedure.threshold.name)}' "
         f"({procedure.threshold.source}) with risk δ = {problem.delta:g}, slack "
-        f"ε = {problem.epsilon:g}, {procedure.noise.description}{S}.",
+        f"ε = {slack_words(problem.epsilon)}, {procedure.noise.description}{S}.",
     ]
 
 
@@ -112,7 +112,7 @@ def _course(analysis: Analysis) -> list[str]:
         )
     for epsilon, told in study.widenings:
         words.append(
-            f"After {count(told, 'evaluation')} the slack was widened to ε = {epsilon:g}, in view of "
+            f"After {count(told, 'evaluation')} the slack was widened to ε = {slack_words(epsilon)}, in view of "
             "the results."
         )
     if study.model.verifies:

@@ -11,7 +11,7 @@ import numba
 import numpy
 
 from shortlist._version import __version__
-from shortlist.printable import count, quoted
+from shortlist.printable import count, quoted, slack_words
 from shortlist.report.analysis import Analysis
 from shortlist.report.tables import ROWS_SHOWN, HtmlTable, decimals, number
 from shortlist.study.answer import best_first
@@ -212,7 +212,7 @@ def specification(study: Study) -> list[tuple[str, str]]:
         ("Algorithm", procedure.name),
         ("Threshold", procedure.threshold.name),
         ("Risk, δ", study.aim.delta_words(problem.delta)),
-        ("Slack, ε", f"{problem.epsilon:g}"),
+        ("Slack, ε", slack_words(problem.epsilon)),
         ("Noise, σ", procedure.noise.specification),
         ("Bound on ‖θ‖, S", S),
         ("Arms to find, m", f"{problem.m:,}{', of smallest mean' if problem.minimizes else ''}"),

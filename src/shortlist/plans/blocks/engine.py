@@ -71,8 +71,8 @@ class CellStrategy(Strategy):
 class CellProgress:
     """A strategy before the results of its plan, and what was told of it or of other cells.
 
-    ``met`` are the blocks of all results and of trials that failed. It ``lacks_some`` if more may be
-    known of them than it was told: results of arms that are left out, and where trials failed.
+    ``met`` are the blocks of all results and of all trials that failed. It ``lacks_some`` if others
+    know more of these than it was told: where arms are left out, or trials failed.
     """
 
     def __init__(self, strategy: CellStrategy) -> None:

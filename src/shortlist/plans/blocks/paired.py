@@ -22,9 +22,9 @@ In a new order the turn of every block is still to come: L is then exact, howeve
 left out. So one is drawn when a set is named, and when an arm returns that has left out blocks since.
 
 **All slacks at once.** E is kept for some values of s. A pair has *passed* at ε if E has reached 1/r at
-the largest of them up to ε and at every larger one. Had c more than that to spare, say s′, then E at the
-value below s′ would be no larger than with the same λ at s′ itself: so one r covers every ε, whoever
-chooses it, and whenever.
+the largest of them up to ε and at every larger one. Suppose c is better than b by s′ ≥ ε. At the largest
+value up to s′, E is no larger than the same bets make it at s′ itself, where the null is true. So one r
+covers every ε, whoever chooses it.
 
 **Shares of δ.** A set J of m arms that is *named* is right if every pair of b in J and c outside
 passes with the results since: no union over pairs (as in ``guess_and_verify``). Before that, and beside
@@ -98,7 +98,7 @@ PAIRED_BETS = StrategyThreshold(
 INTERVAL = ArmInterval(
     "(S + low·(N − n))/N to (S + high·(N − n))/N",
     "from (S + low·(N − n))/N to (S + high·(N − n))/N, with S the sum of its n results, N the number "
-    "of blocks and [low, high] the range of the results",
+    "of blocks and [low, high] the range of the results; where blocks are drawn afresh, the range",
     "what the missing results allow",
 )
 
@@ -382,7 +382,7 @@ class CommonBlocks(CellStrategy):
         clip = np.where(variances < edge**2, CLIP_FAR, CLIP)
         most = clip / np.where(possible, 1.0 + null, 1.0)
         bet = np.where(possible, np.minimum(edge / (variances + edge**2), most), 0.0)
-        # Whoever knows that no d is below −1 knows that the mean of the d to come is above such a null.
+        # No d is below −1, and so no mean of those to come: a null below −1 is false.
         return np.where(null < -1.0 - ROUNDING_OF_NULL, np.inf, np.log1p(bet * (d - null)))
 
     def _judge(self, seed: int) -> None:
@@ -447,7 +447,7 @@ class CommonBlocks(CellStrategy):
         return np.asarray(certain >= -slack * self._size - self._off)
 
     def _named(self, inside: Mask) -> list[Naming]:
-        """How often a set was named."""
+        """The namings of a set, with its evidence since each."""
         key = inside.tobytes()
         return [each for each in self._namings if each.inside == key]
 
