@@ -1,0 +1,1 @@
+"""What carries proof: plans with their results, the evidence they give, and the sets that were named."""

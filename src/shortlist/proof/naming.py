@@ -1,0 +1,156 @@
+"""Sets that were named, which alone carry proof.
+
+A set is *named* at a time, with a risk: a part of δ. If it is not what is asked, the truth and the set
+fix one pair (its worst arm, the best arm outside) that is in the wrong order by more than ε, and the
+evidence of this pair, by results since the naming, ever reaches 1/risk with a probability of at most
+the risk. So a set is proven when all its pairs have passed, and there is no union over pairs. Risks
+of all sets of all namings add up to at most δ: every naming has a share of it, by one endless table.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+
+import numpy as np
+
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.proof.evidence import Evidence
+from shortlist.proof.plan import Plan
+
+#: Of δ, for each naming; later ones have REST/(k(k + 1)), k = 1, 2, …
+SHARES, REST = (0.85, 0.09, 0.03), 0.03
+
+
+def share_of(naming: int) -> float:
+    """The share of δ of each naming, from 0 on: they add up to 1, and never end.
+
+    Examples
+    --------
+    >>> [share_of(k) for k in range(5)]
+    [0.85, 0.09, 0.03, 0.015, 0.005]
+    """
+    k = naming - len(SHARES) + 1
+    return SHARES[naming] if k <= 0 else REST / (k * (k + 1))
+
+
+class Naming:
+    """Sets named at one time, the risk of each, and the evidence since.
+
+    Parameters
+    ----------
+    risks : mapping
+        The risk of every set: ``inside.tobytes()`` of its mask of arms.
+    share : float
+        The naming's share of δ, for `move_to`.
+    evidence : Evidence
+        About all pairs of an arm of a set with any other, with no plan yet.
+    since : int
+        The number of plans there were.
+    begun : array of int, K
+        The pulls of every arm until then.
+
+    Attributes
+    ----------
+    peak : array
+        The largest ln E so far of every pair of the evidence, with the ε of then: with a larger ε, E
+        is larger.
+    """
+
+    def __init__(
+        self,
+        risks: Mapping[bytes, float],
+        share: float,
+        evidence: Evidence,
+        since: int = 0,
+        begun: Integers | None = None,
+    ) -> None:
+        self.risks, self.share, self.since = dict(risks), share, since
+        self.begun = np.zeros(evidence.pairs.K, dtype=np.int64) if begun is None else begun
+        self.evidence, self._blank = evidence, copy(evidence)
+        self.peak = np.full(len(evidence.pairs), -np.inf)
+
+    @property
+    def sets(self) -> list[Mask]:
+        """The sets, as masks of the arms there were."""
+        return [np.frombuffer(key, dtype=bool) for key in self.risks]
+
+    def after(self, plan: Plan) -> None:
+        """Take in the results of a plan, if they are evidence."""
+        if plan.evidence:
+            self.evidence.after(plan)
+
+    def move_to(self, share: float) -> None:
+        """Go on with another share of δ, after an arm outside was retired."""
+        self.risks = {key: risk * share / self.share for key, risk in self.risks.items()}
+        self.share = share
+
+    def level(self, inside: Mask) -> float:
+        """What ln E must reach for this set; infinite if it was not named."""
+        known = self.evidence.pairs.K
+        if inside[known:].any():  # an arm that was added since
+            return math.inf
+        risk = self.risks.get(inside[:known].tobytes(), 0.0)
+        return -math.log(risk) if risk > 0.0 else math.inf
+
+    def missing(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
+        """What ln E of each pair lacks: 0 or less where it has passed, ∞ if the naming has no such pair."""
+        pairs, lacks = self.evidence.pairs, np.full(len(b), np.inf)
+        known = np.flatnonzero(pairs.has(b, c))
+        b, c = b[known], c[known]
+        at = pairs.place(b, c)
+        now = np.flatnonzero(self.peak[at] < level)
+        found = self.evidence.log_e(b[now], c[now], epsilon)
+        self.peak[at[now]] = np.maximum(self.peak[at[now]], found)
+        lacks[known] = level - self.peak[at]
+        return lacks
+
+    def again(self, plans: Sequence[Plan], epsilon: float) -> None:
+        """Evidence anew from all plans of the study, with the bets of then: a value was corrected."""
+        self.evidence, self.peak = copy(self._blank), np.full_like(self.peak, -np.inf)
+        for plan in plans[self.since :]:
+            if plan.evidence:
+                self.evidence.after(plan)
+                for inside in self.sets:
+                    b, c = np.nonzero(inside[:, None] & ~inside)
+                    self.missing(b, c, math.inf, epsilon)
+
+
+def least_slack(
+    evidence: Evidence, b: Integers, c: Integers, level: float | Reals, start: float = 1e-3
+) -> Reals:
+    """The least slack found with which each pair passes; ∞ if there is none.
+
+    Its negative is a lower bound on μ_b − μ_c. ``start`` is where the search begins.
+    """
+    short, enough = np.full(len(b), -start), np.full(len(b), start)
+    for _ in range(40):
+        found = evidence.log_e(b, c, enough) >= level
+        below = evidence.log_e(b, c, short) < level
+        if (found & below).all():
+            break
+        enough, short = np.where(found, enough, 2.0 * enough), np.where(below, short, 2.0 * short)
+    for _ in range(40):
+        middle = 0.5 * (short + enough)
+        passes = evidence.log_e(b, c, middle) >= level
+        short, enough = np.where(passes, short, middle), np.where(passes, middle, enough)
+    return np.where(found, enough, np.inf)
+
+
+def difference_bounds(
+    namings: Iterable[tuple[Naming, float]], b: Integers, c: Integers
+) -> tuple[Reals, Reals]:
+    """Bounds on μ_b − μ_c: the tightest of these namings, each with the level ln E must reach.
+
+    A bound from one naming alone errs with a probability of at most exp(−level) for each pair and side;
+    that many pairs' bounds hold together, or the tightest of several, takes as many risks. Where a
+    naming has no such pair (b, or for the upper bound c, was in none of its sets) it says nothing.
+    """
+    low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
+    for naming, level in namings:
+        has = np.flatnonzero(naming.evidence.pairs.has(b, c))
+        low[has] = np.maximum(low[has], -least_slack(naming.evidence, b[has], c[has], level))
+        has = np.flatnonzero(naming.evidence.pairs.has(c, b))
+        high[has] = np.minimum(high[has], least_slack(naming.evidence, c[has], b[has], level))
+    return low, high
