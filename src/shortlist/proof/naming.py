@@ -50,6 +50,8 @@ class Naming:
         The number of plans there were.
     begun : array of int, K
         The pulls of every arm until then.
+    about : array of bool, K, optional
+        The arms whose pairs may prove something: those that may be listed. By default all.
 
     Attributes
     ----------
@@ -65,11 +67,20 @@ class Naming:
         evidence: Evidence,
         since: int = 0,
         begun: Integers | None = None,
+        about: Mask | None = None,
     ) -> None:
         self.risks, self.share, self.since = dict(risks), share, since
+        self.about = np.ones(evidence.pairs.K, np.bool_) if about is None else about
         self.begun = np.zeros(evidence.pairs.K, dtype=np.int64) if begun is None else begun
         self.evidence, self._blank = evidence, copy(evidence)
         self.peak = np.full(len(evidence.pairs), -np.inf)
+
+    def copy(self) -> Naming:
+        """An independent copy."""
+        twin = copy(self)
+        twin.risks, twin.evidence = dict(self.risks), copy(self.evidence)
+        twin.peak = self.peak.copy()
+        return twin
 
     @property
     def sets(self) -> list[Mask]:
@@ -86,6 +97,26 @@ class Naming:
         self.risks = {key: risk * share / self.share for key, risk in self.risks.items()}
         self.share = share
 
+    def without(self, arms: Mask) -> None:
+        """Prove nothing of these arms any more, and of no set with one of them inside."""
+        self.exclude(arms)
+        gone = arms[: len(self.about)]
+        self.risks = {
+            key: risk
+            for key, risk in self.risks.items()
+            if not (np.frombuffer(key, dtype=bool) & gone).any()
+        }
+
+    def exclude(self, arms: Mask) -> None:
+        """Prove nothing of pairs with these arms: a later naming is to be about them."""
+        self.about = self.about & ~arms[: len(self.about)]
+
+    def has(self, b: Integers, c: Integers) -> Mask:
+        """Which pairs of an arm inside and one outside it may prove something of."""
+        known = self.evidence.pairs.has(b, c)
+        known[known] = self.about[b[known]] & self.about[c[known]]
+        return known
+
     def level(self, inside: Mask) -> float:
         """What ln E must reach for this set; infinite if it was not named."""
         known = self.evidence.pairs.K
@@ -96,15 +127,32 @@ class Naming:
 
     def missing(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """What ln E of each pair lacks: 0 or less where it has passed, ∞ if the naming has no such pair."""
-        pairs, lacks = self.evidence.pairs, np.full(len(b), np.inf)
-        known = np.flatnonzero(pairs.has(b, c))
-        b, c = b[known], c[known]
-        at = pairs.place(b, c)
+        lacks = np.full(len(b), np.inf)
+        known = np.flatnonzero(self.has(b, c))
+        lacks[known] = level - self._peaks(b[known], c[known], level, epsilon)
+        return lacks
+
+    def reached(self, b: Integers, c: Integers, epsilon: float) -> Reals:
+        """The largest ln E of each pair so far; −∞ if the naming has no such pair."""
+        found = np.full(len(b), -np.inf)
+        known = np.flatnonzero(self.has(b, c))
+        found[known] = self._peaks(b[known], c[known], math.inf, epsilon)
+        return found
+
+    def _peaks(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
+        """The largest ln E so far, up to date where it was below ``level``."""
+        at = self.evidence.pairs.place(b, c)
         now = np.flatnonzero(self.peak[at] < level)
         found = self.evidence.log_e(b[now], c[now], epsilon)
         self.peak[at[now]] = np.maximum(self.peak[at[now]], found)
-        lacks[known] = level - self.peak[at]
-        return lacks
+        return np.asarray(self.peak[at])
+
+    def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
+        """The least slack with which each pair passes now; ∞ if there is none."""
+        least = np.full(len(b), np.inf)
+        known = np.flatnonzero(self.has(b, c))
+        least[known] = least_slack(self.evidence, b[known], c[known], level)
+        return least
 
     def again(self, plans: Sequence[Plan], epsilon: float) -> None:
         """Evidence anew from all plans of the study, with the bets of then: a value was corrected."""
@@ -113,8 +161,8 @@ class Naming:
             if plan.evidence:
                 self.evidence.after(plan)
                 for inside in self.sets:
-                    b, c = np.nonzero(inside[:, None] & ~inside)
-                    self.missing(b, c, math.inf, epsilon)
+                    b, c = np.flatnonzero(inside), np.flatnonzero(~inside)
+                    self.reached(np.repeat(b, len(c)), np.tile(c, len(b)), epsilon)
 
 
 def least_slack(

@@ -1,0 +1,439 @@
+"""Guess the m best arms, name the guess, verify it with later results: plan by plan.
+
+Results of all plans guess the m best arms. When a guess is likely to be right, sets are *named*, each
+with a share of δ; from then on every pair of an arm inside and an arm outside collects evidence, and a
+set is proven when all its pairs have passed (``shortlist.proof``). What changes the question ends the
+namings, and the next one takes the next share of δ; what can be kept of them is said at ``_change``.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.plans.design import rounded, spread_design
+from shortlist.plans.guess import HALF_WIDTH, PRICE, Guess, OpenPairs, Results
+from shortlist.plans.noises import NoiseModel, Totals
+from shortlist.plans.question import Question
+from shortlist.plans.slots import Slots, turns_of
+from shortlist.proof.evidence import Pairs
+from shortlist.proof.naming import Naming, share_of
+from shortlist.proof.plan import Plan
+
+LIKELY, AGAIN = 0.6, 0.5  # chance at which the guess is named, first and later
+LINEAR_LIKELY = 0.3  # more where features guess and seem to be linear: guessing is cheap
+SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SPACED = 1.05  # times the results at the last look: sets may be named again
+LATEST = 1.0 / 3.0  # of a budget: by then something is named
+CERTAIN = 0.04  # of a set's share of δ, for what is said of its single arms before it is proven
+ENDS = 0.005  # of the range: means that bets expect are no nearer to its ends
+PER_DIMENSION = 4.0  # results of the first plan with features
+
+
+class Boundary(NamedTuple):
+    """The pair that is furthest from having passed: b inside, c outside.
+
+    ``level`` is what its ln E must reach (infinite if the set was not named), and ``slack`` the least ε
+    with which it passes.
+    """
+
+    b: int
+    c: int
+    level: float
+    slack: float
+
+
+class Search:
+    """What was named, what has passed, and the plan.
+
+    Attributes
+    ----------
+    question : Question
+        What is asked.
+    record : list of Plan
+        All results, plan by plan, and those that nobody asked for: evidence is a function of it and of
+        the namings.
+    slots : Slots
+        The evaluations of the plan.
+    namings : list of Naming
+        Those that may prove an answer.
+    named : int
+        How many shares of δ were taken.
+    inside : array of bool, K
+        The m arms that would be answered now.
+    stopped : bool
+        Whether they are proven.
+    """
+
+    def __init__(self, question: Question, seed: int) -> None:
+        arms = question.arms
+        self.question, self.seed = question, seed
+        self.record: list[Plan] = []
+        self.namings: list[Naming] = []
+        self.named, self._looked, self._size, self._next_block = 0, 0, 0, 0
+        self.retired = np.zeros(arms, np.bool_)
+        self.aside = np.zeros(arms, np.bool_)
+        self.inside, self.stopped = np.zeros(arms, np.bool_), False
+        self.guess = Guess(question, Totals.none(arms), Results.none())
+        self._controls = question.out.copy()
+        self._decide()
+
+    def copy(self) -> Search:
+        """An independent copy: what is replaced in one stays in the other."""
+        twin = copy.copy(self)
+        twin.record, twin.guess = list(self.record), copy.copy(self.guess)
+        twin.namings = [each.copy() for each in self.namings]
+        return twin
+
+    # What is told
+
+    def take(self, arms: Integers, blocks: Integers, values: Reals) -> None:
+        """Take in the results of the plan, as many as there are, and make the next one."""
+        if len(arms):
+            self._add(arms, blocks, values, evidence=True)
+        self._decide()
+
+    def advise(self, arms: Integers, blocks: Integers, values: Reals) -> None:
+        """Take in results that the plan did not ask for: they guide the next one, and prove nothing."""
+        self._add(arms, blocks, values, evidence=False)
+
+    def _add(self, arms: Integers, blocks: Integers, values: Reals, *, evidence: bool) -> None:
+        question, guess = self.question, self.guess
+        shares = question.shared is not None
+        plan = Plan(
+            arms,
+            values,
+            guess.noise,
+            np.clip(guess.fit.means, ENDS, 1.0 - ENDS),
+            question.relied if shares else guess.x,
+            blocks if shares else None,
+            question.paired,
+            evidence,
+        )
+        self.record.append(plan)
+        if shares:
+            self._next_block = max(self._next_block, int(blocks.max()) + 1)
+            listed = blocks[question.listable[arms]] if evidence else blocks[:0]
+            self._size = int(np.unique(listed, return_counts=True)[1].max(initial=0)) or self._size
+        if evidence:
+            for each in self.namings:
+                each.after(plan)
+        guess.add(arms, blocks, values)
+
+    # What changes
+
+    def retire(self, arm: int) -> None:
+        """Go on without an arm."""
+        self.retired = self._with(self.retired, arm)
+        self._change(replace(self.question, out=self._out))
+
+    def set_aside(self, arms: Mask) -> None:
+        """Go on without arms that always fail; those that were aside and are not now come back."""
+        if not np.array_equal(arms, self.aside):
+            self.aside = arms.copy()
+            self._change(replace(self.question, out=self._out))
+
+    def add(self, rows: Reals | None, costs: Reals, noise: NoiseModel) -> None:
+        """Go on with more arms, after the others."""
+        more = len(costs)
+        self.retired, self.aside, self.inside, self._controls = (
+            np.append(each, np.zeros(more, np.bool_))
+            for each in (self.retired, self.aside, self.inside, self._controls)
+        )
+        self._change(self.question.with_arms(rows, costs, noise))
+
+    def verify(self) -> None:
+        """Prove by arms' own results what relied on features: another claim, with a δ of its own."""
+        self.named, self.namings = 0, []
+        self._change(self.question.without)
+
+    def widen(self, epsilon: float) -> None:
+        """Judge with a larger ε. It asks nothing new: evidence holds for every slack at once."""
+        self.question = replace(self.question, epsilon=max(epsilon, self.question.epsilon))
+        self.guess.question = self.question
+        self._decide()
+
+    def correct(self, plan: int, place: int, value: float) -> None:
+        """Put a recorded result right: what was decided stays, evidence is made again."""
+        self.record[plan] = self.record[plan].corrected(place, value)
+        for each in self.namings:
+            each.again(self.record, self.question.epsilon)
+        self._guess_anew()
+        self._decide()
+
+    @property
+    def _out(self) -> Mask:
+        return self.retired | self.aside | self._controls
+
+    @staticmethod
+    def _with(mask: Mask, arm: int) -> Mask:
+        mask = mask.copy()
+        mask[arm] = True
+        return mask
+
+    def _guess_anew(self) -> None:
+        """A guess from all that is recorded."""
+        total, singles = Totals.none(self.question.arms), Results.none()
+        arms = [each.arms for each in self.record] or [np.zeros(0, np.int64)]
+        values = [each.values for each in self.record] or [np.zeros(0)]  # noqa: PD011
+        total = total.plus(np.concatenate(arms), np.concatenate(values))
+        if self.question.shared is not None and self.record:
+            blocks = [each.blocks for each in self.record if each.blocks is not None]
+            singles = Results(*map(np.concatenate, (arms, blocks, values)))
+        self.guess = Guess(self.question, total, singles)
+
+    def _change(self, question: Question) -> None:
+        """Another question. Of the namings stays what is proven beside it.
+
+        An arm outside retires: a naming moves to another share. If a set is wrong then, it is by its worst
+        arm and the j-th best outside, and the j-th matters only after j − 1 were retired. An arm inside
+        retires: its sets are gone. An arm is added, or comes back: pairs with it need a later naming.
+        """
+        wide = np.append(self.question.out, np.zeros(question.arms - self.question.arms, np.bool_))
+        gone, more = question.out & ~wide, ~question.out & wide
+        kept = []
+        for each in self.namings:
+            for _ in range(int(gone.sum())):
+                each.move_to(share_of(self.named))
+                self.named += 1
+            each.without(gone)
+            each.exclude(more)
+            kept += [each] if each.risks else []
+        self.namings, self.question, self._looked = kept, question, 0
+        self._guess_anew()
+        self._decide()
+
+    # What is decided
+
+    @property
+    def _rng(self) -> np.random.Generator:
+        return np.random.default_rng([self.seed, int(self.guess.total.pulls.sum())])
+
+    def _decide(self) -> None:
+        """Whether the set is proven; and if not, what to name and to plan."""
+        guess, question = self.guess, self.question
+        if question.listable.sum() <= question.m:
+            self.inside, self.stopped = question.listable, True
+            self.boundary = Boundary(NO_ARM, NO_ARM, math.inf, -math.inf)
+            return
+        guess.look()
+        if (unseen := guess.unseen()).any():
+            self.stopped = False
+            self.inside = question.best(guess.fit.means)
+            self.boundary = self._boundary(*self._state(self.inside)[:1], None, math.inf)
+            self._arrange(self._first(unseen))
+            return
+        best = question.best(guess.fit.means)
+        held = any(each.level(self.inside) < math.inf for each in self.namings)
+        held &= bool((self.inside <= question.listable).all())
+        self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
+        pairs, naming, level = self._state(self.inside)
+        self.stopped = not len(pairs.b)
+        rng = self._rng
+        if not self.stopped and self._may_name():
+            naming, level = self._name(pairs, naming, level, rng)
+            pairs = self._state(self.inside)[0]
+        self.boundary = self._boundary(pairs, naming, level)
+        if not self.stopped:
+            begun = None if naming is None else self._begun(naming)
+            self._arrange(guess.plan(pairs, begun, level, rng))
+
+    def _begun(self, naming: Naming) -> Integers:
+        """How many results every arm had when these sets were named."""
+        return np.append(naming.begun, np.zeros(self.question.arms - len(naming.begun), np.int64))
+
+    def _first(self, unseen: Mask) -> Integers:
+        """A plan for arms of which nothing is known, with two at the edge to compare them with."""
+        question, noise = self.question, self.question.noise
+        listable, x = question.listable, self._spanning_basis()
+        if x is not None:  # some results a dimension
+            w = spread_design(x, listable, question.costs)
+            return rounded(x, w * PER_DIMENSION * x.shape[1], noise.first)
+        few = noise.first
+        if question.shared is not None and not question.paired:
+            few = max(few, 2)
+        if question.shared is not None and self.record:
+            known = np.where(listable & ~unseen, self.guess.fit.means, -np.inf)
+            order = np.argsort(-known, kind="stable")
+            unseen = unseen.copy()
+            unseen[order[question.m - 1 : question.m + 1]] = True
+        return np.where(unseen & listable, few, 0)
+
+    def _spanning_basis(self) -> Reals | None:
+        """The features, where a first plan has to span them only."""
+        question = self.question
+        if question.features is None:
+            return None
+        x = question.basis()
+        return x if question.relies or 2 * x.shape[1] < question.arms else None
+
+    def _arrange(self, pulls: Integers) -> None:
+        """Put the evaluations of a plan in order, on blocks where there are any."""
+        rng = np.random.default_rng([self.seed, int(self.guess.total.pulls.sum()), 1])
+        shared, noise = self.question.shared, self.question.noise
+        if shared is None:
+            self.slots = Slots.in_turn(pulls)
+        elif self.question.paired or not shared.requested:
+            own = self.question.paired and self.question.relied is None
+            room = self._size if shared.requested else 0
+            turns = turns_of(pulls, noise.shared, own=own, room=room)
+            self.slots = Slots.on_blocks(turns, self._next_block, rng, named=not shared.requested)
+        else:
+            self.slots = Slots.samples(pulls, self._size, rng)
+
+    def _pairs_of(self, inside: Mask) -> tuple[Integers, Integers]:
+        """All pairs of an arm inside and one outside."""
+        b, c = np.flatnonzero(inside), np.flatnonzero(~inside & self.question.listable)
+        return np.repeat(b, len(c)), np.tile(c, len(b))
+
+    def _state(self, inside: Mask) -> tuple[OpenPairs, Naming | None, float]:
+        """The pairs of a set that have not passed, its last naming, and its level."""
+        b, c = self._pairs_of(inside)
+        latest, level, missing = None, math.inf, np.full(len(b), np.inf)
+        for each in self.namings:
+            if (of_set := self._level(each, inside)) < math.inf:
+                latest, level = each, of_set
+                lacks = each.missing(b, c, level, self.question.epsilon)
+                missing = np.minimum(missing, lacks)
+        still = missing > 0.0
+        b, c, missing, fit = b[still], c[still], missing[still], self.guess.fit
+        gaps = fit.means[b] - fit.means[c] + self.question.epsilon
+        return OpenPairs(b, c, gaps, fit.variances(b, c), missing), latest, level
+
+    @staticmethod
+    def _level(naming: Naming, inside: Mask) -> float:
+        """What ln E must reach to prove a set, but for what is said of its single arms."""
+        return naming.level(inside) - math.log1p(-CERTAIN)
+
+    def _boundary(self, pairs: OpenPairs, naming: Naming | None, level: float) -> Boundary:
+        """The pair that is furthest from having passed."""
+        fit, inside = self.guess.fit, self.inside
+        if not len(pairs.b):
+            outside = np.where(inside | self.question.out, -np.inf, fit.means)
+            b = int(np.argmin(np.where(inside, fit.means, np.inf)))
+            return Boundary(b, int(np.argmax(outside)), level, self.question.epsilon)
+        needs = self.guess.lacking(pairs, np.minimum(pairs.missing, 1e3), HALF_WIDTH)
+        hardest = int(np.argmax(np.nan_to_num(needs * pairs.variances)))
+        b, c = int(pairs.b[hardest]), int(pairs.c[hardest])
+        slack = math.inf
+        for each in self.namings:
+            if (of_set := self._level(each, inside)) < math.inf:
+                at = np.array([b]), np.array([c])
+                slack = min(slack, float(each.least_slacks(*at, of_set)[0]))
+        return Boundary(b, c, level, slack)
+
+    def _work(self, inside: Mask) -> float:
+        """How many times the evaluations made so far it seems to take to verify a set."""
+        pairs, _, _ = self._state(inside)
+        if not len(pairs.b):
+            return -math.inf
+        if pairs.gaps.min() <= 0.0 or not np.isfinite(pairs.variances).all():
+            return math.inf
+        anew = PRICE - math.log(self.question.delta * share_of(self.named))
+        missing = np.minimum(pairs.missing, anew)
+        return float((self.guess.lacking(pairs, missing, 0.0) * pairs.variances).max())
+
+    def _may_name(self) -> bool:
+        """Whether sets may be named after so many results."""
+        made = int(self.guess.total.pulls.sum())
+        early = self.guess.pools and made < 2 * self.question.listable.sum()
+        if early or made < SPACED * self._looked:
+            return False
+        self._looked = made
+        return True
+
+    def _name(
+        self, pairs: OpenPairs, naming: Naming | None, level: float, rng: np.random.Generator
+    ) -> tuple[Naming | None, float]:
+        """Name sets if they are likely to be right and this is worth while."""
+        question, guess, before = self.question, self.guess, (naming, level)
+        likely = AGAIN if self.namings else LIKELY
+        made, key = int(guess.total.pulls.sum()), self.inside.tobytes()
+        must = not np.isfinite(pairs.missing).all() and made >= LATEST * question.budget
+        if must:  # something is named before the budget is spent
+            likely = 0.0
+        elif guess.fit.departure == 0.0:
+            likely += LINEAR_LIKELY
+        if not must and normal_share(pairs) < likely:  # one pair alone
+            return before
+        votes = {key: 1.0} if must else guess.vote(self.inside, rng)
+        if votes.get(key, 0.0) < likely:
+            return before
+        share = share_of(self.named)
+        risks = {each: part * question.delta * share for each, part in votes.items() if part > 0.0}
+        anew = PRICE - math.log(risks[key])
+        needs = guess.lacking(pairs, anew, HALF_WIDTH)
+        if naming is not None:
+            now = guess.lacking(pairs, pairs.missing, HALF_WIDTH)
+            if (needs * pairs.variances).max() > SAVING * (now * pairs.variances).max():
+                return before
+        rows = np.any([np.frombuffer(each, np.bool_) for each in risks], axis=0)
+        about = Pairs(np.flatnonzero(rows), question.arms)
+        guess.design_for(pairs, needs)
+        evidence = question.noise.evidence(about, guess.sizes(about.b, about.c), guess)
+        begun = guess.total.pulls
+        named = Naming(risks, share, evidence, len(self.record), begun, question.listable)
+        self.namings = [*self.namings, named]
+        self.named += 1
+        return named, self._level(named, self.inside)
+
+    # What is certain
+
+    def slack(self, inside: Mask) -> float:
+        """The least ε with which these arms are proven now; infinite if there is none."""
+        b, c = self._pairs_of(inside)
+        least = np.full(len(b), np.inf)
+        for each in self.namings:
+            if (level := self._level(each, inside)) < math.inf:
+                lacks = each.missing(b, c, level, self.question.epsilon)
+                found = each.least_slacks(b, c, level)
+                found[lacks <= 0.0] = np.minimum(found[lacks <= 0.0], self.question.epsilon)
+                least = np.minimum(least, found)
+        return float(least.max(initial=0.0))
+
+    def passed(self, inside: Mask) -> tuple[Mask, Mask, Mask]:
+        """Which pairs have passed; for what is said of each arm inside; and of each outside.
+
+        A row for each arm inside, a column for each outside. Of δ a set has a part for all that is said of
+        its single arms: if one inside is no longer among the m best, its pair with the best outside is
+        wrong, and likewise for one outside.
+        """
+        b, c = self._pairs_of(inside)
+        shape = int(inside.sum()), -1
+        found = [np.zeros(len(b), np.bool_) for _ in range(3)]
+        for each in self.namings:
+            if (level := each.level(inside)) < math.inf:
+                single = level - math.log(0.5 * CERTAIN)
+                rows = len(np.unique(b)), len(np.unique(c))
+                levels = level - math.log1p(-CERTAIN), *(single + math.log(n) for n in rows)
+                reached = each.reached(b, c, self.question.epsilon)
+                for mask, one in zip(found, levels, strict=True):
+                    mask |= reached >= one
+        of_pairs, of_inside, of_outside = (each.reshape(shape) for each in found)
+        return of_pairs, of_inside, of_outside
+
+    def best_slack(self) -> tuple[Mask, float]:
+        """The set that is proven with the least ε, of those that were named, and that ε."""
+        sets = {self.inside.tobytes(): self.inside}
+        for each in self.namings:
+            for key in each.risks:
+                mask = np.zeros(self.question.arms, np.bool_)
+                mask[: len(key)] = np.frombuffer(key, np.bool_)
+                if not (mask & self.question.out).any():
+                    sets[mask.tobytes()] = mask
+        slacks = {key: self.slack(mask) for key, mask in sets.items()}
+        best = min(slacks, key=lambda key: slacks[key])
+        return sets[best], slacks[best]
+
+
+def normal_share(pairs: OpenPairs) -> float:
+    """The chance that the most doubtful pair alone is right, for normal errors."""
+    from scipy.special import ndtr  # loads late
+
+    return float(ndtr((pairs.gaps / np.sqrt(pairs.variances)).min()))
+
