@@ -104,7 +104,7 @@ class Own:
     def __init__(self, arms: Integers, values: Reals, noise: Reals) -> None:
         self.cells = Cells.of(arms, None)
         K, seen, counts = len(noise), self.cells.arms, self.cells.counts
-        offset = float(values[0]) if len(values) else 0.0
+        offset = float(np.median(values)) if len(values) else 0.0
         values = values - offset
         means = self.cells.sums(values) / counts
         spread = self.cells.sums((values - means[self.cells.of_result]) ** 2)
@@ -200,9 +200,7 @@ class Linear:
     def _apart(self, b: Integers, c: Integers) -> Iterator[tuple[slice, Reals]]:
         """(x_b − x_c)·root of some pairs after the other; 0 where the plan says nothing."""
         known = self._row(b), self._row(c)
-        step = max(1, TABLE // max(self.x.shape[1], 1))
-        for begin in range(0, len(b), step):
-            some = slice(begin, begin + step)
+        for some in chunks(len(b), self.x.shape[1]):
             gap = self.x[known[0][some]] - self.x[known[1][some]]
             apart = gap @ self.root
             if self.null.shape[1]:
@@ -237,9 +235,7 @@ class Linear:
     def spread(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
         """Σ k² n s², s² the variance of an arm's own results; the least degrees of those arms."""
         seen, degrees = np.zeros(len(b)), np.zeros(len(b))
-        step = max(1, TABLE // max(len(self.noise), 1))
-        for begin in range(0, len(b), step):
-            some = slice(begin, begin + step)
+        for some in chunks(len(b), len(self.noise)):
             k = self.weights(b[some], c[some])
             seen[some] = k**2 @ self.squares
             degrees[some] = np.where(k != 0.0, self.cells.counts, np.inf).min(
@@ -375,17 +371,12 @@ class Paired:
     def _summed(self, b: Integers, c: Integers) -> tuple[Reals, Reals, Reals]:
         """The average of the differences, how many they are, and their spread around it."""
         d, n, squares = np.zeros((3, len(b)))
-        for some in self.chunks(len(b)):
+        for some in chunks(len(b), sum(self.table.shape)):
             told, has = self.differences(b[some], c[some])
             n[some] = has.sum(axis=1)
             d[some] = told.sum(axis=1) / np.maximum(n[some], 1.0)
             squares[some] = (has * (told - d[some][:, None]) ** 2).sum(axis=1)
         return d, n, squares
-
-    def chunks(self, pairs: int) -> Iterator[slice]:
-        """Slices of so many pairs, so that no table is large."""
-        step = max(1, TABLE // max(sum(self.table.shape), 1))
-        return (slice(begin, begin + step) for begin in range(0, pairs, step))
 
     def estimates(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
         """The average of the blocks' differences, and its information."""
@@ -407,6 +398,12 @@ class Paired:
         return 0.0, 0.0
 
 
+def chunks(pairs: int, width: int) -> Iterator[slice]:
+    """Slices of so many pairs, so that no table of this width is large."""
+    step = max(1, TABLE // max(width, 1))
+    return (slice(begin, begin + step) for begin in range(0, pairs, step))
+
+
 def sums_of(places: Integers, values: Reals, many: int) -> Reals:
     """The sum of the values at each of so many places."""
     return np.asarray(np.bincount(places, values, many), dtype=np.float64)
@@ -424,6 +421,8 @@ def per_block(block: Integers, p: Reals, y: Reals) -> Reals:
 
 def rooted(rows: Reals) -> tuple[Reals, Reals]:
     """R with R·Rᵀ = (Σ row rowᵀ)⁺, and the directions, as columns, of which the rows tell nothing."""
+    if not len(rows):
+        return np.zeros((rows.shape[1], 0)), np.eye(rows.shape[1])
     _, sizes, vectors = np.linalg.svd(np.linalg.qr(rows, mode="r"))
     good = np.zeros(len(vectors), dtype=bool)
     good[: len(sizes)] = sizes > SINGULAR * max(float(sizes.max(initial=0.0)), TINY)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.proof.contrasts import TABLE, TINY, Paired
+from shortlist.proof.contrasts import TINY, Paired, chunks
 from shortlist.proof.evidence import Pairs
 from shortlist.proof.plan import Plan
 
@@ -18,6 +18,13 @@ SCALE = 0.82
 GRID = np.array([0.12, 0.25, 0.42, 0.6, 0.8, 1.0, 1.25, 1.55, 1.9, 2.4, 3.0])
 _EDGES = [0.0, *(math.erf(t / math.sqrt(8.0)) for t in GRID[1:] + GRID[:-1]), 1.0]
 PRIOR = np.diff(_EDGES)
+#: A factor is never below 1 less that.
+CLIP = 0.97
+#: Factors whose product is made before its logarithm: none underflows. A value that came so often has
+#: a logarithm of its own.
+TOGETHER, OFTEN = 64, 6
+#: Taken off ln E for rounding errors.
+ROUNDING = 1e-6
 
 
 class SubGaussian:
@@ -49,119 +56,124 @@ class SubGaussian:
         known, rho = self.information[at], self.rho[at]
         z = (self.scores[at] + slack * known) / np.sqrt(known + rho)
         found = math.log(2.0) + log_ndtr(z) - 0.5 * np.log1p(known / rho) + 0.5 * z * z
-        return np.where(known > 0.0, found, -np.inf)
+        return np.where(known > 0.0, found - ROUNDING, -np.inf)
 
 
-class _PlanWise:
-    """E = Σ_g π_g exp(λ_g · A(slack) − C_g) for bets λ_g on the gap, A and C sums over plans.
+class _Bets:
+    """E = Σ_g π_g exp(slack · S_g − C_g) for bets g, S (``stakes``) and C (``cost``) sums over plans.
 
-    A grows with the slack, and C does not depend on it.
+    If a bet's factor of a plan has a mean of at most exp(s(μ_b − μ_c)) given the plans before, with
+    stakes s ≥ 0 that were fixed before it, then E is a supermartingale at slack = μ_c − μ_b. S is
+    never negative, and C does not depend on the slack: hence ln E grows with it.
     """
 
     def __init__(self, pairs: Pairs, sizes: Reals) -> None:
         self.pairs, self.sizes = pairs, sizes
         self.cost = np.broadcast_to(-np.log(PRIOR), (len(pairs), len(GRID)))
-        self.information, self.gains = np.zeros((2, len(pairs)))
+        self.stakes = np.zeros((len(pairs), len(GRID)))
 
-    def bets(self, at: Integers | slice) -> Reals:
-        """λ of some pairs, pairs × bets."""
-        return np.asarray((SCALE * self.sizes[at])[:, None] * GRID)
+    def _wanted(self, some: slice, v: Reals) -> Reals:
+        """Bets of some pairs on an estimate of their gap of about this variance, pairs × bets."""
+        return np.asarray((SCALE * self.sizes[some] / v)[:, None] * GRID)
 
     def log_e(self, b: Integers, c: Integers, slack: float | Reals) -> Reals:
         """That of the mixture over bets."""
         at = self.pairs.place(b, c)
-        found = np.full(len(at), -np.inf)
-        known = np.flatnonzero(self.information[at] > 0.0)
-        at, slack = at[known], np.broadcast_to(slack, len(at))[known]
-        found[known] = log_sum(self.bets(at) * self.gain(at, slack)[:, None] - self.cost[at])
-        return found
-
-    def gain(self, at: Integers, slack: Reals) -> Reals:
-        """A of some pairs."""
-        return np.asarray(self.gains[at] + slack * self.information[at])
+        slack = np.broadcast_to(slack, len(at))[:, None]
+        found = log_sum(slack * self.stakes[at] - self.cost[at]) - ROUNDING
+        return np.where(self.stakes[at, 0] > 0.0, found, -np.inf)
 
 
-class PlanBets(_PlanWise):
-    """Results in [0, 1], whatever their distribution: Π (1 + κ(y − x)) e^(κx) over results, κ = λk/v.
+class PlanBets(_Bets):
+    """Results in [0, 1], whatever their distribution: Π (1 + κ(y − x)) e^(κx) over results, κ = sk.
 
-    As 1 + u ≤ e^u, the mean of a factor is at most e^(κμ); that of a plan's is at most
-    e^(λ(μ_b − μ_c)/v) wherever Σ kμ = μ_b − μ_c, that is, wherever k is unbiased. Times e^(λ · slack/v)
-    it is at most 1 at slack = μ_c − μ_b. The centres x and v decide only how fast E grows: x is an
-    estimate from before the plan, moved to where every factor is positive.
+    As 1 + u ≤ e^u, the mean of a factor is at most e^(κμ), and that of a plan's product at most
+    e^(s(μ_b − μ_c)) wherever Σ kμ = μ_b − μ_c over its results, that is, where k is unbiased. The
+    stakes s and the centres x decide only how fast E grows: x is the mean as it was expected, moved to
+    where every factor is positive.
     """
 
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
-        cells = plan.contrasts.cells
-        told, seen, means = cells.split(plan.values), cells.arms, plan.expected
-        cost, information, gains = self.cost.copy(), self.information.copy(), self.gains.copy()
+        contrasts = plan.contrasts
+        told, seen = contrasts.cells.split(plan.values), contrasts.cells.arms
+        cost, stakes = self.cost.copy(), self.stakes.copy()
         b, c = self.pairs.b, self.pairs.c
-        step = max(1, TABLE // max(len(GRID), len(seen), 1))
-        for begin in range(0, len(b), step):
-            some = slice(begin, begin + step)
-            _, known = plan.contrasts.estimates(b[some], c[some])
-            k = plan.contrasts.weights(b[some], c[some])
+        for some in chunks(len(b), max(len(GRID), len(seen))):
+            information = contrasts.estimates(b[some], c[some])[1]
+            k = contrasts.weights(b[some], c[some])
+            # A bet is limited by the range too.
             reach = 0.1 * self.sizes[some] * np.abs(k).max(axis=1, initial=0.0)
-            known = known / (1.0 + reach * known)  # a bet is limited by the range too
-            bets = self.bets(some)
+            v = 1.0 / np.maximum(information, TINY) + reach
+            bets = self._wanted(some, v) * (information > 0.0)[:, None]
             for i, a in enumerate(seen):
-                kappa = bets * (k[:, i] * known)[:, None]
-                cost[some] += cost_of(told[i], kappa, means[a], plan.noise[a])
-            information[some] += known
-            gains[some] -= known * plan.contrasts.rounding(b[some], c[some])
-        self.cost, self.information, self.gains = cost, information, gains
+                here = np.flatnonzero(k[:, i])
+                kappa = bets[here] * k[here, i : i + 1]
+                found = cost_of(told[i], kappa, plan.expected[a], plan.noise[a])
+                cost[some.start + here] += found
+            stakes[some] += bets
+            cost[some] += bets * contrasts.rounding(b[some], c[some])[:, None]
+        self.cost, self.stakes = cost, stakes
 
 
 def cost_of(told: Reals, kappa: Reals, expected: float, noise: float) -> Reals:
     """−ln Π (1 + κ(y − x)) e^(κx) for bets κ of either sign."""
     size = np.maximum(np.abs(kappa), 1e-9)
     away = (np.sqrt(1.0 + 4.0 * size**2 * noise) - 1.0) / (2.0 * size)
-    up = np.clip(np.minimum(expected - away, 0.97 / size), 0.0, 1.0)
-    down = np.clip(np.maximum(expected + away, 1.0 - 0.97 / size), 0.0, 1.0)
+    up = np.clip(np.minimum(expected - away, CLIP / size), 0.0, 1.0)
+    down = np.clip(np.maximum(expected + away, 1.0 - CLIP / size), 0.0, 1.0)
     x = np.where(kappa > 0.0, up, down)
     base = 1.0 - kappa * x
     cost = -len(told) * kappa * x
-    for some in np.array_split(told, -(-len(told) // 64)):
-        product = np.ones_like(x)  # of at most 64 factors of .03 and more: nothing underflows
-        for y in some:
+    values, times = np.unique(told, return_counts=True)
+    often = times >= OFTEN
+    for y, n in zip(values[often], times[often], strict=True):
+        cost -= n * np.log(base + kappa * y)
+    once = np.repeat(values[~often], times[~often])
+    for begin in range(0, len(once), TOGETHER):
+        product = np.ones_like(x)
+        for y in once[begin : begin + TOGETHER]:
             product *= base + kappa * y
         cost -= np.log(product)
-    return cost
+    return np.asarray(cost)
 
 
-class BlockBets(_PlanWise):
+class BlockBets(_Bets):
     """Results in [0, 1] that share blocks: a bet on what each block makes of a pair.
 
-    That is Σ k_a y_a with weights that add up to 0, of mean μ_b − μ_c, and never below −Σ|k|/2. So
-    `PlanBets`'s factor of it has a mean of at most e^(κ(μ_b − μ_c)), however its results depend on
-    each other.
+    That is u = Σ k_a y_a with weights that add up to 0, of mean μ_b − μ_c whatever the block shares,
+    and never below −Σ|k|/2. So (1 + s(u − x)) e^(sx) has a mean of at most e^(s(μ_b − μ_c)), however
+    the results of a block depend on each other. Above 2/Σ|k| a stake gains nothing more: all larger
+    bets are made at that one, so that gaps of the order of the range have nearly all of the prior.
     """
 
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
         contrasts = plan.contrasts
         assert isinstance(contrasts, Paired)
-        cost, information, gains = self.cost.copy(), self.information.copy(), self.gains.copy()
+        cost, stakes = self.cost.copy(), self.stakes.copy()
         b, c = self.pairs.b, self.pairs.c
-        for some in contrasts.chunks(len(b)):
+        for some in chunks(len(b), max(len(GRID), sum(contrasts.table.shape))):
             told, has = contrasts.differences(b[some], c[some])
             total, variance = contrasts.sizes(b[some], c[some])
-            reach = 0.5 * total
-            v = np.maximum(variance + 0.1 * self.sizes[some] * reach, TINY)
-            kappa = self.bets(some) * (has.any(axis=1) / v)[:, None]
-            away = (np.sqrt(1.0 + 4.0 * kappa**2 * v[:, None]) - 1.0) / np.maximum(
-                2.0 * kappa, 1e-9
-            )
-            centre = contrasts.expected(b[some], c[some], plan.expected)[:, None] - away
-            x = np.minimum(centre, 0.97 / np.maximum(kappa, 1e-9) - reach[:, None])
-            for y, here in zip(told.T, has.T, strict=True):
-                cost[some] -= np.where(
-                    here[:, None], np.log1p(kappa * (y[:, None] - x)) + kappa * x, 0.0
-                )
-            known = has.sum(axis=1) / v
-            information[some] += known
-            gains[some] -= known * contrasts.rounding(b[some], c[some])
-        self.cost, self.information, self.gains = cost, information, gains
+            count, reach = has.sum(axis=1)[:, None], np.maximum(0.5 * total, TINY)[:, None]
+            v = np.maximum(variance, TINY)
+            bets = self._wanted(some, v + 0.1 * self.sizes[some] * reach[:, 0])
+            bets = np.where(count > 0, np.minimum(bets, CLIP / reach), 0.0)
+            positive = np.maximum(bets, 1e-9)
+            away = (np.sqrt(1.0 + 4.0 * bets**2 * v[:, None]) - 1.0) / (2.0 * positive)
+            centre = contrasts.expected(b[some], c[some], plan.expected)[:, None]
+            x = np.minimum(centre - away, CLIP / positive - reach)
+            base, told = 1.0 - bets * x, told[:, :, None]
+            for begin in range(0, told.shape[1], TOGETHER):
+                product = np.ones_like(x)
+                for j in range(begin, min(begin + TOGETHER, told.shape[1])):
+                    product *= np.where(has[:, j : j + 1], base + bets * told[:, j], 1.0)
+                cost[some] -= np.log(product)
+            errors = contrasts.rounding(b[some], c[some])[:, None]
+            cost[some] += count * bets * (errors - x)
+            stakes[some] += count * bets
+        self.cost, self.stakes = cost, stakes
 
 
 MOST_DEGREES, LARGEST_BET = 100, 40.0
@@ -182,7 +194,7 @@ def log_means(degrees: int) -> Reals:
     return np.asarray(np.logaddexp(log_sum(exponents - beta), math.log(0.5)))
 
 
-class Student(_PlanWise):
+class Student:
     """Normal noise of unknown σ_a: Π exp(κ T₊/√(1 + T²/ν))/M_ν(κ), T = (d + slack)/s by one plan.
 
     At slack = μ_c − μ_b, d + slack is normal with mean 0, and independent of s², which is an average of
@@ -193,8 +205,8 @@ class Student(_PlanWise):
     """
 
     def __init__(self, pairs: Pairs, sizes: Reals, alike: bool = False) -> None:
-        super().__init__(pairs, sizes)
-        self.alike = alike
+        self.pairs, self.sizes, self.alike = pairs, sizes, alike
+        self.cost = np.broadcast_to(-np.log(PRIOR), (len(pairs), len(GRID)))
         self.plans: list[tuple[Reals, Reals, Reals, Reals]] = []
 
     def after(self, plan: Plan) -> None:
@@ -211,23 +223,25 @@ class Student(_PlanWise):
         known = (information > 0.0) & (degrees >= 1.0)
         degrees = np.where(known, np.minimum(degrees, MOST_DEGREES), 1.0)
         # κ is the bet times that, LARGEST_BET at most.
-        largest = SCALE * self.sizes * GRID[-1]
-        scale = np.minimum(np.sqrt(information), LARGEST_BET / largest) * known
+        scale = np.minimum(np.sqrt(information), LARGEST_BET / (SCALE * self.sizes * GRID[-1]))
         cost = self.cost.copy()
         for each in np.unique(degrees[known]):
             here = np.flatnonzero(known & (degrees == each))
-            kappas = self.bets(here) * scale[here, None]
+            kappas = (SCALE * self.sizes[here] * scale[here])[:, None] * GRID
             cost[here] += np.interp(kappas, KAPPAS, log_means(int(each)))
-        self.plans = [*self.plans, (d - errors, seen + errors**2, scale, degrees)]
-        self.cost, self.information = cost, self.information + information * known
+        self.plans = [*self.plans, (d - errors, seen + errors**2, scale * known, degrees)]
+        self.cost = cost
 
-    def gain(self, at: Integers, slack: Reals) -> Reals:
-        """Σ scale · T₊/√(1 + T²/ν)."""
-        total = np.zeros(len(at))
+    def log_e(self, b: Integers, c: Integers, slack: float | Reals) -> Reals:
+        """That of the mixture over bets: Σ_g π_g exp(λ_g Σ scale · T₊/√(1 + T²/ν) − C_g)."""
+        at = self.pairs.place(b, c)
+        gain, known = np.zeros(len(at)), np.zeros(len(at), dtype=bool)
         for d, seen, scale, degrees in self.plans:
-            away = np.maximum(d[at] + slack, 0.0)
-            total += scale[at] * away / np.sqrt(np.maximum(seen[at] + away**2 / degrees[at], TINY))
-        return total
+            away, by = np.maximum(d[at] + slack, 0.0), scale[at]
+            gain += by * away / np.sqrt(np.maximum(seen[at] + away**2 / degrees[at], TINY))
+            known |= by > 0.0
+        found = log_sum((SCALE * self.sizes[at] * gain)[:, None] * GRID - self.cost[at])
+        return np.where(known, found - ROUNDING, -np.inf)
 
 
 def log_sum(x: Reals) -> Reals:

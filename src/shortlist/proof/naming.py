@@ -74,12 +74,14 @@ class Naming:
         self.begun = np.zeros(evidence.pairs.K, dtype=np.int64) if begun is None else begun
         self.evidence, self._blank = evidence, copy(evidence)
         self.peak = np.full(len(evidence.pairs), -np.inf)
+        #: Whether the peak has the plans so far, at this ε.
+        self._seen, self._epsilon = np.zeros(len(evidence.pairs), np.bool_), math.nan
 
     def copy(self) -> Naming:
         """An independent copy."""
         twin = copy(self)
         twin.risks, twin.evidence = dict(self.risks), copy(self.evidence)
-        twin.peak = self.peak.copy()
+        twin.peak, twin._seen = self.peak.copy(), self._seen.copy()
         return twin
 
     @property
@@ -91,6 +93,7 @@ class Naming:
         """Take in the results of a plan, if they are evidence."""
         if plan.evidence:
             self.evidence.after(plan)
+            self._seen[:] = False
 
     def move_to(self, share: float) -> None:
         """Go on with another share of δ, after an arm outside was retired."""
@@ -142,12 +145,22 @@ class Naming:
     def _peaks(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """The largest ln E so far, up to date where it was below ``level``."""
         at = self.evidence.pairs.place(b, c)
-        now = np.flatnonzero(self.peak[at] < level)
+        if epsilon != self._epsilon:
+            self._seen[:], self._epsilon = False, epsilon
+        now = np.flatnonzero((self.peak[at] < level) & ~self._seen[at])
+        self._seen[at[now]] = True
         found = self.evidence.log_e(b[now], c[now], epsilon)
         self.peak[at[now]] = np.maximum(self.peak[at[now]], found)
         return np.asarray(self.peak[at])
 
     def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
+        """The least slack with which each pair passes now; ∞ if there is none."""
+        least = np.full(len(b), np.inf)
+        known = np.flatnonzero(self.has(b, c))
+        least[known] = least_slack(self.evidence, b[known], c[known], level)
+        return least
+
+def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
         """The least slack with which each pair passes now; ∞ if there is none."""
         least = np.full(len(b), np.inf)
         known = np.flatnonzero(self.has(b, c))

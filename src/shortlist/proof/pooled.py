@@ -15,8 +15,12 @@ STEP = 0.4
 TILTS = 3e-4 * np.exp(STEP * np.arange(39))
 #: Of a gap's logarithm, beside that of the gap as it seemed.
 BROAD = math.log(0.015), math.log(3.0)
-#: Pairs whose tables are made at once.
-AT_ONCE = 200
+#: Pairs whose tables are made at once, and how many priors are kept for the next time.
+AT_ONCE, MOST_KEPT = 200, 4000
+#: By which ln E may be too small, and the steps that this takes at most.
+CLOSE, STEPS = 2e-3, 60
+#: Taken off ln E for rounding errors, and for those of every result.
+ROUNDING, ROUNDING_OF_EACH = 1e-6, 1e-11
 
 
 class PooledBets:
@@ -48,6 +52,7 @@ class PooledBets:
         self.means, self.noise, self.share = means, noise, share
         self.pulls, self.sums = np.zeros((2, pairs.K))
         self.above, self.below = np.zeros((2, pairs.K, len(TILTS)))
+        self._kept: dict[int, Reals] = {}  # priors that were made, of a pair's place
 
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
@@ -70,6 +75,17 @@ class PooledBets:
             some = known[begin : begin + AT_ONCE]
             found[some] = self._least(b[some], c[some], slack[some])
         return found
+
+    def _priors(self, b: Integers, c: Integers) -> Reals:
+        """π of some pairs, pairs × tilts of b × tilts of c."""
+        if len(self._kept) + len(b) > MOST_KEPT:
+            self._kept.clear()
+        places = self.pairs.place(b, c).tolist()
+        new = [i for i, place in enumerate(places) if place not in self._kept]
+        if new:
+            found = self._prior(b[new], c[new])
+            self._kept.update((places[i], each) for i, each in zip(new, found, strict=True))
+        return np.array([self._kept[place] for place in places])
 
     def _prior(self, b: Integers, c: Integers) -> Reals:
         """π: moves of both arms add up to about the gap, shared out as their averages' variances."""
@@ -97,55 +113,61 @@ class PooledBets:
         return np.asarray(weights / weights.sum(axis=(1, 2), keepdims=True))
 
     def _least(self, b: Integers, c: Integers, slack: Reals) -> Reals:
-        """Lower bounds on the least ln E(x), by tangents on either side of it."""
-        pi = self._prior(b, c)
+        """Lower bounds on the least ln E(x): where tangents on either side of it meet."""
+        pi, all_pairs = self._priors(b, c), np.arange(len(b))
         low, high = np.maximum(0.0, -slack), np.minimum(1.0, 1.0 - slack)
         n, o = self.pulls[b], self.pulls[c]
         x = (self.sums[b] + self.sums[c] - o * slack + 0.5) / (n + o + 1.0)
         x = np.clip(x, low, high)
-        stride = 0.3 * np.sqrt(np.maximum(x * (1.0 - x), 1e-4) / (n + o))
         ends = np.array([low, high])
         values, slopes = np.full((2, len(b)), np.nan), np.full((2, len(b)), np.nan)
-        bound, todo = np.full(len(b), -np.inf), np.arange(len(b))
-        for _ in range(40):
-            value, slope = self._mixture(pi[todo], b[todo], c[todo], slack[todo], x[todo])
+        bound, todo, further = np.full(len(b), -np.inf), all_pairs, 1.2
+        for _ in range(STEPS):
+            every = len(todo) == len(b)
+            value, slope, bend = self._mixture(
+                pi if every else pi[todo], b[todo], c[todo], slack[todo], x[todo]
+            )
             side = (slope >= 0.0).astype(int)
             ends[side, todo], values[side, todo], slopes[side, todo] = x[todo], value, slope
-            at_end = np.where(
-                side == 0, x[todo] >= high[todo], (x[todo] <= low[todo]) | (slope == 0.0)
-            )
             (p, q), (v, w), (f, g) = ends[:, todo], values[:, todo], slopes[:, todo]
+            at_end = np.where(side == 0, x[todo] >= q, (x[todo] <= p) | (slope == 0.0))
             both = ~np.isnan(v) & ~np.isnan(w)
             apart = np.where(both, np.maximum(g - f, TINY), 1.0)
             found = np.where(both, v + f * ((v - w + g * q - f * p) / apart - p), -np.inf)
             bound[todo] = np.where(at_end, value, np.fmax(bound[todo], found))
+            # Where the slope would be 0 if it were linear in between; a little beyond by its own slope.
             edge = 0.05 * (q - p)
-            inner = np.clip(p - f * (q - p) / apart, p + edge, q - edge)
-            outer = np.where(
-                side == 0, np.minimum(p + stride[todo], q), np.maximum(q - stride[todo], p)
-            )
-            x[todo], stride[todo] = np.where(both, inner, outer), 3.0 * stride[todo]
-            todo = todo[~at_end & ~(np.fmin(v, w) - bound[todo] < 2e-3)]
+            inner = np.minimum(np.maximum(p - f * (q - p) / apart, p + edge), q - edge)
+            outer = x[todo] - further * slope / np.maximum(bend, TINY)
+            x[todo] = np.where(both, inner, np.minimum(np.maximum(outer, p), q))
+            further *= 1.5
+            todo = todo[~at_end & ~(np.fmin(v, w) - bound[todo] < CLOSE)]
             if not len(todo):
                 break
-        return bound
+        return bound - ROUNDING - ROUNDING_OF_EACH * (n + o)
 
     def _mixture(
         self, pi: Reals, b: Integers, c: Integers, slack: Reals, x: Reals
-    ) -> tuple[Reals, Reals]:
-        """The logarithm of E(x), and its derivative."""
+    ) -> tuple[Reals, Reals, Reals]:
+        """The logarithm of E(x), and its first two derivatives."""
         n, o = self.pulls[b], self.pulls[c]
         x, other = x[:, None] * TILTS, np.maximum(1.0 - x - slack, 0.0)[:, None] * TILTS
         up = self.above[b] - n[:, None] * np.log1p(x)
         down = self.below[c] - o[:, None] * np.log1p(other)
         tops = up.max(axis=1), down.max(axis=1)
-        up, down = np.exp(up - tops[0][:, None]), np.exp(down - tops[1][:, None])
-        rows = np.stack([down, down * TILTS / (1.0 + other)], axis=2)
-        along, across = np.moveaxis(pi @ rows, 2, 0)
-        total = np.maximum((up * along).sum(axis=1), TINY)
-        slope = o * (up * across).sum(axis=1)
-        slope -= n * (up * TILTS / (1.0 + x) * along).sum(axis=1)
-        return tops[0] + tops[1] + np.log(total), slope / total
+        ups, downs = np.empty((len(b), 3, len(TILTS))), np.empty((len(b), len(TILTS), 3))
+        np.exp(up - tops[0][:, None], out=ups[:, 0])
+        np.exp(down - tops[1][:, None], out=downs[:, :, 0])
+        fall, rise = TILTS / (1.0 + x), TILTS / (1.0 + other)
+        for i in (1, 2):
+            np.multiply(ups[:, i - 1], fall, out=ups[:, i])
+            np.multiply(downs[:, :, i - 1], rise, out=downs[:, :, i])
+        moments = ups @ (pi @ downs)
+        total = np.maximum(moments[:, 0, 0], TINY)
+        slope = (o * moments[:, 0, 1] - n * moments[:, 1, 0]) / total
+        bend = o * (o + 1.0) * moments[:, 0, 2] + n * (n + 1.0) * moments[:, 2, 0]
+        bend = (bend - 2.0 * n * o * moments[:, 1, 1]) / total - slope**2
+        return tops[0] + tops[1] + np.log(total), slope, bend
 
 
 def _distinct(arms: Integers, values: Reals) -> tuple[Integers, Reals, Reals]:

@@ -1,0 +1,118 @@
+"""Bounds on the mean of every arm by itself, at all times, by its own results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from shortlist.arrays import Integers, Reals
+from shortlist.proof.evidence import Evidence, Pairs
+from shortlist.proof.naming import least_slack
+from shortlist.proof.plan import Plan
+from shortlist.proof.pooled import TILTS, _distinct
+
+SURE = 200  # results of 0 of an arm whose mean is known to be 0
+WIDE = 60  # steps of a bisection
+
+
+class Intervals(Protocol):
+    """What the plans say of every arm by itself."""
+
+    def after(self, plan: Plan) -> None:
+        """Take in the results of a plan."""
+        ...
+
+    def bounds(self, delta: float) -> tuple[Reals, Reals]:
+        """Lower and upper bounds: those of an arm hold at all times with a probability of 1 − δ."""
+        ...
+
+
+class Compared:
+    """Each arm is compared with one whose mean is known to be 0, by evidence for pairs.
+
+    Parameters
+    ----------
+    kind : callable
+        What makes the evidence of pairs and sizes.
+    sizes : array, K
+        Differences for which bets are made.
+    """
+
+    def __init__(self, kind: Callable[[Pairs, Reals], Evidence], sizes: Reals) -> None:
+        self.K = len(sizes)
+        self.sizes, pairs = sizes, Pairs(np.array([self.K]), self.K + 1)
+        wide = np.append(sizes, 1.0)
+        self.above, self.below = kind(pairs, wide), kind(pairs, wide)
+
+    def after(self, plan: Plan) -> None:
+        """Take in the results of a plan."""
+        old = plan.arms < self.K  # arms may have been added since
+        arms = np.append(plan.arms[old], np.full(SURE, self.K))
+        noise = plan.noise[: self.K]
+        noise, means = np.append(noise, 1e-9 * noise.min()), np.zeros(self.K + 1)
+        for sign, evidence in ((1.0, self.above), (-1.0, self.below)):
+            values = np.append(sign * plan.values[old], np.zeros(SURE))
+            evidence.after(Plan(arms, values, noise, means))
+
+    def bounds(self, delta: float) -> tuple[Reals, Reals]:
+        """Where each side errs with a probability of δ/2."""
+        level, arms = math.log(2.0 / delta), np.arange(self.K)
+        sure = np.full(self.K, self.K)
+        upper = least_slack(self.above, sure, arms, level, self.sizes.min())
+        return -least_slack(self.below, sure, arms, level, self.sizes.min()), upper
+
+
+class InRange:
+    """Results in [0, 1]: bets Π (1 + α y)/(1 + α x) that the mean is above x, and likewise below."""
+
+    def __init__(self, arms: int) -> None:
+        self.pulls, self.averages = np.zeros(arms), np.zeros(arms)
+        self.above, self.below = np.zeros((2, arms, len(TILTS)))
+
+    def after(self, plan: Plan) -> None:
+        """Take in the results of a plan."""
+        size = len(self.pulls)
+        old = plan.arms < size
+        seen, values, times = _distinct(plan.arms[old], plan.values[old])
+        self.above, self.below = self.above.copy(), self.below.copy()
+        np.add.at(self.above, seen, times[:, None] * np.log1p(np.multiply.outer(values, TILTS)))
+        np.add.at(
+            self.below, seen, times[:, None] * np.log1p(np.multiply.outer(1.0 - values, TILTS))
+        )
+        pulls = self.pulls + plan.pulls[:size]
+        sums = self.averages * self.pulls + plan.sums[:size]
+        self.pulls, self.averages = pulls, sums / np.maximum(pulls, 1.0)
+
+    def bounds(self, delta: float) -> tuple[Reals, Reals]:
+        """Where each side errs with a probability of δ/2."""
+        level = math.log(2.0 * len(TILTS) / delta)
+        lower = self._lowest(self.above, self.averages, level)
+        return lower, 1.0 - self._lowest(self.below, 1.0 - self.averages, level)
+
+    def _lowest(self, told: Reals, averages: Reals, level: float) -> Reals:
+        """The largest x at which the sum of all bets on more than x has reached e^level."""
+        low, high = np.zeros(len(averages)), averages
+        for _ in range(WIDE):
+            x = 0.5 * (low + high)
+            e = told - self.pulls[:, None] * np.log1p(np.multiply.outer(x, TILTS))
+            top = e.max(axis=1)
+            enough = top + np.log(np.exp(e - top[:, None]).sum(axis=1)) >= level
+            low, high = np.where(enough, x, low), np.where(enough, high, x)
+        return low
+
+
+class Nothing:
+    """Where results tell only of differences."""
+
+    def __init__(self, arms: int) -> None:
+        self.arms: Integers = np.arange(arms)
+
+    def after(self, plan: Plan) -> None:
+        """Take in nothing."""
+
+    def bounds(self, delta: float) -> tuple[Reals, Reals]:
+        """None."""
+        return np.full(len(self.arms), -np.inf), np.full(len(self.arms), np.inf)
