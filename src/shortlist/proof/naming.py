@@ -160,19 +160,13 @@ class Naming:
         least[known] = least_slack(self.evidence, b[known], c[known], level)
         return least
 
-def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
-        """The least slack with which each pair passes now; ∞ if there is none."""
-        least = np.full(len(b), np.inf)
-        known = np.flatnonzero(self.has(b, c))
-        least[known] = least_slack(self.evidence, b[known], c[known], level)
-        return least
-
     def again(self, plans: Sequence[Plan], epsilon: float) -> None:
         """Evidence anew from all plans of the study, with the bets of then: a value was corrected."""
         self.evidence, self.peak = copy(self._blank), np.full_like(self.peak, -np.inf)
+        self._seen[:] = False
         for plan in plans[self.since :]:
             if plan.evidence:
-                self.evidence.after(plan)
+                self.after(plan)
                 for inside in self.sets:
                     b, c = np.flatnonzero(inside), np.flatnonzero(~inside)
                     self.reached(np.repeat(b, len(c)), np.tile(c, len(b)), epsilon)
