@@ -316,6 +316,17 @@ class Guess:
             given = self.noise * question.costs, pairs.b, pairs.c, needs, self.weights
             self.weights = pair_design(None, *given, question.listable)[0]
 
+    def per_result(self, pairs: OpenPairs) -> Reals:
+        """The variance of the gap of each pair, by a single result of a plan."""
+        if self.question.shared is not None or not self.weights.any():
+            return np.asarray(pairs.variances * self.total.pulls.sum())
+        used = self.question.listable
+        w = 0.95 * self.weights + 0.05 * used / used.sum()
+        if self.x is None:
+            return np.asarray((self.noise / w)[pairs.b] + (self.noise / w)[pairs.c])
+        white = whitened(self.x, w / self.noise)
+        return np.asarray(((white[:, pairs.b] - white[:, pairs.c]) ** 2).sum(axis=0))
+
     def _features_tell(self, pairs: OpenPairs) -> bool:
         """Whether means seem so linear that features are what a guess is best made by."""
         departs = 2.0 * float(self.fit.own.mean()) < 0.5 * float(pairs.variances.mean())

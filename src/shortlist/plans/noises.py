@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
+from shortlist.proof import intervals
 from shortlist.proof.evidence import Evidence, Pairs
 from shortlist.proof.increments import BlockBets, PlanBets, Student, SubGaussian
+from shortlist.proof.intervals import Compared, Intervals
 from shortlist.proof.pooled import PooledBets
 
 if TYPE_CHECKING:
     from shortlist.plans.guess import Guess
 
 TINY = 1e-300
+OWN_SIZE = 0.3  # standard deviations: the distance for which intervals of single arms are narrowest
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,14 @@ class NoiseModel(ABC):
     @abstractmethod
     def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
         """What suits: nothing yet, for pairs whose gaps seem to be of these sizes."""
+
+    def intervals(self, total: Totals) -> Intervals | None:
+        """What bounds every arm by itself, by later results than these; None if they say too little."""
+        usual = self.variances(total, total.averages, None, 1)
+        if not self.known and not total.misses(total.averages).any():
+            return None
+        kind = SubGaussian if self.known else Student  # by their own spread, also where σ is one
+        return Compared(kind, OWN_SIZE * np.sqrt(usual))
 
     def with_arms(self, each: Reals) -> NoiseModel:
         """The same with more arms, of these σ where every arm has one that is known."""
@@ -237,6 +248,10 @@ class InRange(NoiseModel):
         worth = total.pulls / self.shares(total, means, None)[0]
         drawn = rng.beta(means * worth + 0.5, (1.0 - means) * worth + 0.5, (count, len(means)))
         return np.asarray(drawn - means)
+
+    def intervals(self, total: Totals) -> Intervals | None:
+        """By bets."""
+        return intervals.InRange(len(total.pulls))
 
     def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
         """Bets: on blocks, on plans where features count, on all own results together."""

@@ -22,6 +22,7 @@ from shortlist.plans.noises import NoiseModel, Totals
 from shortlist.plans.question import Question
 from shortlist.plans.slots import Slots, turns_of
 from shortlist.proof.evidence import Pairs
+from shortlist.proof.intervals import Nothing
 from shortlist.proof.naming import Naming, share_of
 from shortlist.proof.plan import Plan
 
@@ -32,6 +33,7 @@ SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
 CERTAIN = 0.04  # of a set's share of δ, for what is said of its single arms before it is proven
 ENDS = 0.005  # of the range: means that bets expect are no nearer to its ends
+FORESEEN = 500  # pairs, the hardest, of which it is foreseen how long they take
 PER_DIMENSION = 4.0  # results of the first plan with features
 
 
@@ -75,12 +77,10 @@ class Search:
         self.question, self.seed = question, seed
         self.record: list[Plan] = []
         self.namings: list[Naming] = []
-        self.named, self._looked, self._size, self._next_block = 0, 0, 0, 0
-        self.retired = np.zeros(arms, np.bool_)
-        self.aside = np.zeros(arms, np.bool_)
+        self.named, self._looked, self._size, self.next_block = 0, 0, 0, 0
         self.inside, self.stopped = np.zeros(arms, np.bool_), False
         self.guess = Guess(question, Totals.none(arms), Results.none())
-        self._controls = question.out.copy()
+        self.slots = Slots.anywhere(np.zeros(0, np.int64))
         self._decide()
 
     def copy(self) -> Search:
@@ -117,7 +117,7 @@ class Search:
         )
         self.record.append(plan)
         if shares:
-            self._next_block = max(self._next_block, int(blocks.max()) + 1)
+            self.next_block = max(self.next_block, int(blocks.max()) + 1)
             listed = blocks[question.listable[arms]] if evidence else blocks[:0]
             self._size = int(np.unique(listed, return_counts=True)[1].max(initial=0)) or self._size
         if evidence:
@@ -129,22 +129,19 @@ class Search:
 
     def retire(self, arm: int) -> None:
         """Go on without an arm."""
-        self.retired = self._with(self.retired, arm)
-        self._change(replace(self.question, out=self._out))
+        out = self.question.out.copy()
+        out[arm] = True
+        self._change(replace(self.question, out=out))
 
-    def set_aside(self, arms: Mask) -> None:
-        """Go on without arms that always fail; those that were aside and are not now come back."""
-        if not np.array_equal(arms, self.aside):
-            self.aside = arms.copy()
-            self._change(replace(self.question, out=self._out))
+    def readmit(self, arm: int) -> None:
+        """Go on with an arm that was retired."""
+        out = self.question.out.copy()
+        out[arm] = False
+        self._change(replace(self.question, out=out))
 
     def add(self, rows: Reals | None, costs: Reals, noise: NoiseModel) -> None:
         """Go on with more arms, after the others."""
-        more = len(costs)
-        self.retired, self.aside, self.inside, self._controls = (
-            np.append(each, np.zeros(more, np.bool_))
-            for each in (self.retired, self.aside, self.inside, self._controls)
-        )
+        self.inside = np.append(self.inside, np.zeros(len(costs), np.bool_))
         self._change(self.question.with_arms(rows, costs, noise))
 
     def verify(self) -> None:
@@ -165,16 +162,6 @@ class Search:
             each.again(self.record, self.question.epsilon)
         self._guess_anew()
         self._decide()
-
-    @property
-    def _out(self) -> Mask:
-        return self.retired | self.aside | self._controls
-
-    @staticmethod
-    def _with(mask: Mask, arm: int) -> Mask:
-        mask = mask.copy()
-        mask[arm] = True
-        return mask
 
     def _guess_anew(self) -> None:
         """A guess from all that is recorded."""
@@ -239,9 +226,10 @@ class Search:
             naming, level = self._name(pairs, naming, level, rng)
             pairs = self._state(self.inside)[0]
         self.boundary = self._boundary(pairs, naming, level)
-        if not self.stopped:
-            begun = None if naming is None else self._begun(naming)
-            self._arrange(guess.plan(pairs, begun, level, rng))
+        if self.stopped:  # a study may go on: with all pairs, as if each lacked something
+            pairs = self._open(*self._pairs_of(self.inside))
+        begun = None if naming is None else self._begun(naming)
+        self._arrange(guess.plan(pairs, begun, level, rng))
 
     def _begun(self, naming: Naming) -> Integers:
         """How many results every arm had when these sets were named."""
@@ -282,7 +270,7 @@ class Search:
             own = self.question.paired and self.question.relied is None
             room = self._size if shared.requested else 0
             turns = turns_of(pulls, noise.shared, own=own, room=room)
-            self.slots = Slots.on_blocks(turns, self._next_block, rng, named=not shared.requested)
+            self.slots = Slots.on_blocks(turns, self.next_block, rng, named=not shared.requested)
         else:
             self.slots = Slots.samples(pulls, self._size, rng)
 
@@ -301,9 +289,13 @@ class Search:
                 lacks = each.missing(b, c, level, self.question.epsilon)
                 missing = np.minimum(missing, lacks)
         still = missing > 0.0
-        b, c, missing, fit = b[still], c[still], missing[still], self.guess.fit
+        return self._open(b[still], c[still], missing[still]), latest, level
+
+    def _open(self, b: Integers, c: Integers, missing: Reals | None = None) -> OpenPairs:
+        """Pairs with their gaps as they seem."""
+        fit, missing = self.guess.fit, np.zeros(len(b)) if missing is None else missing
         gaps = fit.means[b] - fit.means[c] + self.question.epsilon
-        return OpenPairs(b, c, gaps, fit.variances(b, c), missing), latest, level
+        return OpenPairs(b, c, gaps, fit.variances(b, c), missing)
 
     @staticmethod
     def _level(naming: Naming, inside: Mask) -> float:
@@ -317,8 +309,9 @@ class Search:
             outside = np.where(inside | self.question.out, -np.inf, fit.means)
             b = int(np.argmin(np.where(inside, fit.means, np.inf)))
             return Boundary(b, int(np.argmax(outside)), level, self.question.epsilon)
-        needs = self.guess.lacking(pairs, np.minimum(pairs.missing, 1e3), HALF_WIDTH)
-        hardest = int(np.argmax(np.nan_to_num(needs * pairs.variances)))
+        known = np.isfinite(pairs.variances)
+        apart = np.where(known, pairs.gaps, 0.0) / np.sqrt(np.where(known, pairs.variances, 1.0))
+        hardest = int(np.argmax(np.minimum(pairs.missing, 1e3) / np.maximum(apart, HALF_WIDTH) ** 2))
         b, c = int(pairs.b[hardest]), int(pairs.c[hardest])
         slack = math.inf
         for each in self.namings:
@@ -396,6 +389,33 @@ class Search:
                 least = np.minimum(least, found)
         return float(least.max(initial=0.0))
 
+    def bounds(self, b: Integers, c: Integers) -> Reals:
+        """By how much c may be better than b, each pair by itself, by all that was named with the set."""
+        least = np.full(len(b), np.inf)
+        for each in self.namings:
+            if (level := self._level(each, self.inside)) < math.inf:
+                found = each.least_slacks(b, c, level)
+                passed = each.reached(b, c, self.question.epsilon) >= level
+                found[passed] = np.minimum(found[passed], self.question.epsilon)
+                least = np.minimum(least, found)
+        return least
+
+    def remaining(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """How many results seem to be lacking, for means drawn ``count`` times; None if nothing is known."""
+        guess, question = self.guess, self.question
+        pairs, _, _ = self._state(self.inside)
+        if not len(pairs.b) or not np.isfinite(pairs.variances).all():
+            return None
+        hard = np.argsort(pairs.gaps / np.sqrt(pairs.variances))[:FORESEEN]
+        pairs = OpenPairs(*(each[hard] for each in pairs))
+        some = np.unique(np.concatenate([pairs.b, pairs.c]))
+        b, c = np.searchsorted(some, pairs.b), np.searchsorted(some, pairs.c)
+        drawn = guess.drawn(some, count, rng)
+        gaps = np.abs(drawn[:, b] - drawn[:, c]) + question.epsilon
+        anew = PRICE - math.log(question.delta * share_of(self.named))
+        needs = 2.0 * np.minimum(pairs.missing, anew) / np.maximum(gaps, 1e-12) ** 2
+        return np.asarray((needs * guess.per_result(pairs)).max(axis=1))
+
     def passed(self, inside: Mask) -> tuple[Mask, Mask, Mask]:
         """Which pairs have passed; for what is said of each arm inside; and of each outside.
 
@@ -416,6 +436,20 @@ class Search:
                     mask |= reached >= one
         of_pairs, of_inside, of_outside = (each.reshape(shape) for each in found)
         return of_pairs, of_inside, of_outside
+
+    def intervals(self, delta: float) -> tuple[Reals, Reals]:
+        """Bounds on the mean of every arm by itself, by the results that plans asked for."""
+        question, total, found = self.question, Totals.none(self.question.arms), None
+        shared = question.shared
+        if shared is not None and (shared.requested or not question.noise.pools):
+            return Nothing(question.arms).bounds(delta)
+        for plan in self.record:
+            if found is None:
+                found = question.noise.intervals(total)
+            if found is not None and plan.evidence:
+                found.after(plan)
+            total = total.plus(plan.arms, plan.values)
+        return Nothing(question.arms).bounds(delta) if found is None else found.bounds(delta)
 
     def best_slack(self) -> tuple[Mask, float]:
         """The set that is proven with the least ε, of those that were named, and that ε."""

@@ -1,0 +1,513 @@
+"""A search on its problem: its plans are filled with results, from a study or in simulation."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shortlist.aim import CERTAINTY, Aim
+from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask, Reals
+from shortlist.blocks import Cell
+from shortlist.engine.certified import Certified
+from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
+from shortlist.engine.follow import ADVISE, DECIDE, REOPEN, TAKE, Position, Steps
+from shortlist.engine.round import Decision
+from shortlist.numerics.random import seed_stream
+from shortlist.plans.engine import make_pulls
+from shortlist.plans.question import Question
+from shortlist.plans.results import PlanResults
+from shortlist.plans.search import Search
+from shortlist.posterior.posterior import Posterior
+from shortlist.proof.naming import share_of
+from shortlist.rules import rewards
+from shortlist.rules.rule import Rule
+
+SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
+SLOWER = 1.6  # verifying takes longer than the mean growth of ln E says: measured
+
+
+class Result(NamedTuple):
+    """A result as the search takes it in."""
+
+    arm: int
+    block: int
+    value: float
+
+
+class Scale(NamedTuple):
+    """What a search is given in place of results: where they lie in a range, a share of that."""
+
+    low: float = 0.0
+    width: float = 1.0
+
+
+class Progress:
+    """A search and the results of its plan so far; the counterpart of a round of gap indices.
+
+    Attributes
+    ----------
+    search : Search
+        What decides, plan by plan.
+    order : list of Cell
+        The evaluations of the plan, in the order in which they are asked for.
+    wanted : Counter of Cell
+        How many of them lack a result.
+    results : list of Result
+        What came of the plan.
+    beside : list of Result
+        What the plan did not ask for: it guides the next one.
+    later : dict
+        By cell, results on blocks that no plan has named yet, and whether they were asked for.
+    """
+
+    def __init__(self, make: Callable[[int], Search]) -> None:
+        self._make = make
+        self._search: Search | None = None
+        self.later: dict[Cell, tuple[float, bool]] = {}
+        self.beside: list[Result] = []
+        self.pending: list[Callable[[Search], None]] = []
+
+    def begin(self, seed: int) -> None:
+        """Know the seed of the study."""
+        if self._search is None:
+            self._search = self._make(seed)
+            self._plan_anew()
+
+    @property
+    def search(self) -> Search:
+        """What decides."""
+        if self._search is None:
+            self.begin(0)
+        assert self._search is not None
+        return self._search
+
+    def copy(self) -> Progress:
+        """An independent copy."""
+        twin = copy.copy(self)
+        twin._search = None if self._search is None else self._search.copy()
+        twin.later, twin.beside = dict(self.later), list(self.beside)
+        if self._search is not None:
+            twin.wanted, twin.results = Counter(self.wanted), list(self.results)
+        twin.pending = list(self.pending)
+        return twin
+
+    def _plan_anew(self) -> None:
+        """Before the first result of a plan; those that came earlier fill it."""
+        slots = self.search.slots
+        cells = zip(slots.arms.tolist(), slots.blocks.tolist(), strict=True)
+        self.order = [Cell(*each) for each in cells]
+        self.wanted, self.missing = Counter(self.order), len(self.order)
+        self.results: list[Result] = []
+        for cell in [each for each in self.order if each in self.later]:
+            self._fill(Result(*cell, self.later.pop(cell)[0]))
+        if self.missing:  # what nobody asked for does not wait any longer
+            for cell, (value, asked) in list(self.later.items()):
+                if not asked:
+                    self.beside.append(Result(*cell, value))
+                    del self.later[cell]
+
+    def _fill(self, result: Result) -> None:
+        cell = self._cell(result)
+        self.wanted[cell] -= 1
+        self.missing -= 1
+        self.results.append(result)
+
+    def _cell(self, result: Result) -> Cell:
+        """The evaluation of a plan that a result may be of."""
+        shared = self.search.question.shared
+        named = shared is not None and not shared.requested
+        return Cell(result.arm, result.block if named else NO_BLOCK)
+
+    def take(self, result: Result, *, asked: bool) -> None:
+        """Take in a result."""
+        cell, shared = self._cell(result), self.search.question.shared
+        if self.wanted[cell] > 0:
+            self._fill(result)
+        elif shared is None:
+            self.beside.append(result)
+        elif shared.requested:  # of a plate all results count
+            self.results.append(result)
+        elif cell not in self.later and result.block >= self.search.next_block:
+            self.later[cell] = result.value, asked
+        else:  # of two results of a cell the first counts, or who tells could choose between them
+            self.beside.append(result)
+
+    def give_up(self, arm: int) -> None:
+        """Want no more of an arm in this plan."""
+        for cell in [each for each in self.wanted if each.arm == arm]:
+            self.missing -= self.wanted[cell]
+            self.wanted[cell] = 0
+
+    @property
+    def is_over(self) -> bool:
+        """Whether all results of the plan are in."""
+        return self.missing <= 0 and bool(self.order)
+
+    @property
+    def inside(self) -> Mask:
+        """The m arms that would be answered now."""
+        return self.search.inside
+
+    @property
+    def until_decision(self) -> int:
+        """How many results the plan still lacks."""
+        return max(self.missing, 0)
+
+    def decide(self) -> None:
+        """Give the search the results of its plan; if it is interrupted, all is as before."""
+        after = self.copy()
+        search = after.search
+        _advise(search, after.beside)
+        after.beside = []
+        search.take(*_columns(after.results))
+        for change in after.pending:
+            change(search)
+        after.pending = []
+        after._plan_anew()
+        vars(self).update(vars(after))
+
+    def change(self, change: Callable[[Search], None], *, wait: bool) -> None:
+        """Let the search change, at the end of the plan if it is to ``wait`` for that.
+
+        Else the results of an unfinished plan guide only: how many there are may depend on them.
+        """
+        if wait and self.results and not self.is_over:
+            self.pending.append(change)
+            return
+        after = self.copy()
+        _advise(after.search, [*after.beside, *after.results])
+        after.beside = []
+        for each in (*after.pending, change):
+            each(after.search)
+        after.pending = []
+        after._plan_anew()
+        vars(self).update(vars(after))
+
+    def decision(self, *, stop: bool) -> Decision:
+        """What was decided: the pair, and what to evaluate next."""
+        first = next(self.lacking(Counter(), ()), Cell(NO_ARM))
+        at = self.search.boundary
+        return Decision(
+            stop=stop,
+            arm=first.arm,
+            queued=None,
+            b=at.b,
+            c=at.c,
+            threshold=math.sqrt(2.0 * at.level),
+            gap=at.slack,
+            statistic=at.slack,
+            block=first.block,
+        )
+
+    def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
+        """What the plan lacks, without what is ``supposed`` to come, in order."""
+        left = {cell: n - supposed[cell] for cell, n in self.wanted.items() if n}
+        for cell in self.order:
+            if left.get(cell, 0) > 0 and cell.arm not in set_aside:
+                left[cell] -= 1
+                yield cell
+
+    def beyond(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
+        """What to evaluate where all of the plan is under way: the same again, on later blocks."""
+        shared = self.search.question.shared
+        arms = [cell.arm for cell in self.order if cell.arm not in set_aside]
+        if not arms:
+            return
+        if shared is None or shared.requested:
+            more = sum(supposed.values()) - self.until_decision
+            for turn in range(max(more, 0), max(more, 0) + 10**9):
+                yield Cell(arms[turn % len(arms)])
+            return
+        each = list(dict.fromkeys(arms))
+        for block in range(max(cell.block for cell in self.order) + 1, 2**53):
+            for arm in each:
+                cell = Cell(arm, block)
+                if not supposed[cell] and cell not in self.later:
+                    yield cell
+
+
+def _columns(results: list[Result]) -> tuple[Integers, Integers, Reals]:
+    arms, blocks, values = zip(*results, strict=True) if results else ((), (), ())
+    return np.array(arms, np.int64), np.array(blocks, np.int64), np.array(values, np.float64)
+
+
+def _advise(search: Search, results: list[Result]) -> None:
+    if results:
+        search.advise(*_columns(results))
+
+
+class SearchEngine:
+    """A search on its problem; implements ``AnyEngine``.
+
+    Parameters
+    ----------
+    question : Question
+        What is asked.
+    features : array, K × rank
+        Of all arms, for the means of all results; the identity where nothing relates them.
+    noise : array, K
+        (σ_a/σ)² of every arm.
+    sigma : float
+        σ.
+    scale : Scale
+        What results are divided by.
+    aim : Aim
+        When it ends.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        features: Reals,
+        noise: Reals,
+        sigma: float,
+        scale: Scale = Scale(),  # noqa: B008
+        aim: Aim = CERTAINTY,
+    ) -> None:
+        self.question, self.features, self.noise, self.sigma = question, features, noise, sigma
+        self.scale, self.aim = scale, aim
+
+    goes_on = True
+    tests_linearity = False
+    benefits_from_threads = False
+
+    def _search(self, seed: int) -> Search:
+        return Search(self.question, seed)
+
+    @cached_property
+    def setup(self) -> Setup:
+        """What it was made for; the initial pulls are its first plan."""
+        return Setup(
+            features=self.features,
+            m=self.question.m,
+            sigma=self.sigma,
+            epsilon=self.question.epsilon * self.scale.width,
+            noise=self.noise,
+            initial=self._search(0).slots.arms,
+            aim=self.aim,
+            pace=PLANS,
+        )
+
+    def posterior(self) -> Posterior:
+        """An empty posterior; all results enter it, and no decision depends on it."""
+        return Posterior(self.features, noise=self.noise)
+
+    def round(self) -> Progress:
+        """The search before its first result."""
+        return Progress(self._search)
+
+    def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
+        """The arms of the first plan, in order, and the pulls so far."""
+        return self.setup.initial, posterior.pulls
+
+    # Results
+
+    def given(self, value: float) -> float:
+        """A result as the search takes it."""
+        return (value - self.scale.low) / self.scale.width
+
+    def follow(
+        self, posterior: Posterior, now: Progress, seed: int, steps: Steps, position: Position
+    ) -> Progress:
+        """Take steps from ``position`` to the next stop or to their end."""
+        now.begin(seed)
+        late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
+        while position.next[0] < len(steps.kinds):
+            step = int(position.next[0])
+            position.next[0] += 1
+            kind = steps.kinds[step]
+            if kind == REOPEN:
+                position.is_stopped[0] = 0
+            elif kind in (TAKE, ADVISE):
+                arm, value = int(steps.arms[step]), float(steps.values[step])
+                posterior.observe(arm, value)
+                result = Result(arm, int(steps.blocks[step]), self.given(value))
+                now.take(result, asked=bool(kind == TAKE))
+            if kind not in (TAKE, ADVISE, DECIDE) or position.is_stopped[0] or steps.held[step]:
+                continue
+            again = kind != DECIDE and now.search.stopped  # a stop that was taken back
+            if not (now.is_over or again):
+                continue
+            late = False
+            self.decide(posterior, now, position)
+            if position.is_stopped[0]:
+                break
+        # What is to be evaluated next depends on every result.
+        if position.is_initialized[0] and not (late and position.is_stopped[0]):
+            position.decided_at[0] = posterior.observed
+        return now
+
+    def decide(self, posterior: Posterior, now: Progress, position: Position) -> None:
+        """Decide on a plan whose results are in, and on those that follow and are in already."""
+        now.decide()
+        while now.is_over and not now.search.stopped:
+            now.decide()
+        if not position.is_initialized[0] and posterior.refresh_if_spanning():
+            pass
+        position.is_initialized[0] = 1
+        position.is_stopped[0] = int(now.search.stopped)
+
+    def last_decision(
+        self, posterior: Posterior, now: Progress, seed: int
+    ) -> tuple[Decision, Progress]:
+        """The last decision."""
+        now.begin(seed)
+        return now.decision(stop=now.search.stopped), now
+
+    def ahead(
+        self, posterior: Posterior, now: Progress, seed: int
+    ) -> Callable[[list[Cell], Collection[int]], Decision | None]:
+        """Decides as if results were in: each call is given the cells supposed since the last."""
+        now.begin(seed)
+        decision, supposed = now.decision(stop=False), Counter[Cell]()
+        shared = self.question.shared
+        named = shared is not None and not shared.requested
+
+        def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
+            supposed.update(each if named else Cell(each.arm) for each in supposing)
+            lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
+            if lacks and lacks <= set(set_aside):  # more of the others would not end the plan
+                return None
+            found = next(now.lacking(supposed, set_aside), None)
+            found = found or next(now.beyond(supposed, set_aside), None)
+            return found and decision._replace(arm=found.arm, block=found.block)
+
+        return decide
+
+    # What is shown
+
+    def threshold(self, posterior: Posterior, now: Progress) -> float:
+        """√(2 ln(1/risk)) of the set that would be answered now."""
+        return math.sqrt(2.0 * now.search.boundary.level)
+
+    def threshold_at(self, time: float, log_det: float) -> float:
+        """The same of a set that is named first."""
+        return math.sqrt(-2.0 * math.log(share_of(0) * self.question.delta))
+
+    def estimates(self, posterior: Posterior, now: Progress) -> Estimates:
+        """Means by all results, with the variances of these."""
+        search = now.search
+        fit, known = search.guess.fit, search.guess.total.pulls > 0
+        if not known.any():
+            return Estimates(posterior.means, posterior.variances)
+        variances = fit.own_variances * (self.scale.width / self.sigma) ** 2
+        means, (low, high) = fit.means, search.intervals(self.question.delta)
+        means, low, high = (self.scale.low + self.scale.width * each for each in (means, low, high))
+        return Estimates(np.where(np.isfinite(variances), means, -np.inf), variances, (low, high))
+
+    def gaps(
+        self,
+        posterior: Posterior,
+        now: Progress,
+        decision: Decision,
+        *,
+        outside_only: bool = False,
+    ) -> Gaps:
+        """Differences of means at the boundary; −∞ for arms that may not be listed.
+
+        ``upper`` is the least slack with which a pair is proven, by itself.
+        """
+        search, inside = now.search, now.inside
+        b, c = decision.b, decision.c
+        means, every = search.guess.fit.means, np.arange(len(inside))
+        gap = np.where(inside, means[c] - means, means - means[b])
+        ends = np.where(inside, every, b), np.where(inside, c, every)
+        upper = np.maximum(search.bounds(*ends), gap)
+        lower = np.full(len(gap), -np.inf)
+        listable = search.question.listable
+        shown = (self.scale.width * np.where(listable, each, -np.inf) for each in (gap, lower, upper))
+        return Gaps(b, *shown)
+
+    def against_linear(self, now: Progress) -> float:
+        """Nothing: a study tests it."""
+        return -math.inf
+
+    def projected(self, now: Progress, count: int, rng: np.random.Generator) -> Reals | None:
+        """About how many results it still takes, for means drawn ``count`` times."""
+        needs = now.search.remaining(count, rng)
+        return None if needs is None else np.maximum(SLOWER * needs - len(now.results), 1.0)
+
+    def certified(self, posterior: Posterior, now: Progress, decision: Decision) -> Certified:
+        """What is certain as of the last plan that is in."""
+        search, inside = now.search, now.inside
+        outside = ~inside & search.question.listable
+        found = Certified.by_pairs(inside, math.inf, np.zeros((int(inside.sum()), 0), np.bool_))
+        if not outside.any():
+            return found
+        pairs, of_inside, of_outside = search.passed(inside)
+        nothing = np.zeros(len(inside), np.bool_)
+        sure, unneeded, open_inside, open_outside = (nothing.copy() for _ in range(4))
+        sure[inside] = pairs.all() | of_inside.all(axis=1)
+        unneeded[outside] = pairs.all() | of_outside.all(axis=0)
+        open_inside[inside], open_outside[outside] = ~pairs.all(axis=1), ~pairs.all(axis=0)
+        unneeded |= search.question.out
+        slack = max(search.slack(inside), 0.0) * self.scale.width
+        return Certified(slack, sure, unneeded, open_inside, open_outside)
+
+    # Simulation
+
+    def replicate(
+        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
+    ) -> Runs:
+        """One run for each seed, from the first plan to the stop."""
+        runs = [self._simulated(reward, parameters, int(seed), max_samples) for seed in seeds]
+        inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
+        only = sums[0] if len(seeds) == 1 else None
+        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
+
+    def _simulated(
+        self, reward: Rule, parameters: Reals, seed: int, most: int
+    ) -> tuple[Mask, bool, NDArray[np.int64], Reals]:
+        """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, pulls, sums."""
+        search, draw = self._search(seed), self._drawn(reward, parameters, seed)
+        arms = self.question.arms
+        pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
+        while not search.stopped and pulls.sum() < most:
+            some = slice(0, most - int(pulls.sum()))
+            slots = search.slots.arms[some], search.slots.blocks[some]
+            values = draw(*slots)
+            pulls += np.bincount(slots[0], minlength=arms)
+            sums += np.bincount(slots[0], values, arms)
+            if len(values) < len(search.slots.arms):
+                break
+            search.take(*slots, (values - self.scale.low) / self.scale.width)
+        return search.inside, search.stopped, pulls, sums
+
+    def _drawn(
+        self, reward: Rule, parameters: Reals, seed: int
+    ) -> Callable[[Integers, Integers], Reals]:
+        """Results of some cells in a simulated run.
+
+        Of recorded rewards a block is a row, drawn by the block's number. Other rewards are drawn for
+        every cell by itself.
+        """
+        if reward is rewards.recorded and self.question.shared is not None:
+            generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
+
+            def of_rows(arms: Integers, blocks: Integers) -> Reals:
+                while len(drawn) <= blocks.max(initial=0):
+                    drawn.extend(generator.integers(len(parameters), size=1024).tolist())
+                return np.asarray(parameters[np.array(drawn)[blocks], arms])
+
+            return of_rows
+        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
+        call, stream = reward.pointer, np.zeros(4, np.uint64)
+        with np.errstate(over="ignore"):
+            seed_stream(np.uint64(seed), stream)
+
+        def each(arms: Integers, blocks: Integers) -> Reals:
+            results, values = PlanResults.none(self.question.arms, len(arms)), np.empty(len(arms))
+            plan = np.bincount(arms, minlength=self.question.arms)
+            with np.errstate(over="ignore"):
+                simulate(plan, call, parameters, stream, len(arms), results)
+            values[np.argsort(arms, kind="stable")] = results.values
+            return values
+
+        return each
