@@ -414,8 +414,9 @@ def per_block(block: Integers, p: Reals, y: Reals) -> Reals:
     total = np.maximum(np.bincount(block, p), TINY)
     if y.ndim == 1:
         return np.asarray(np.bincount(block, p * y) / total)
-    found = np.zeros((len(total), y.shape[1]))
-    np.add.at(found, block, p[:, None] * y)
+    order = np.argsort(block, kind="stable")
+    begins = np.searchsorted(block[order], np.arange(len(total)))
+    found = np.add.reduceat((p[:, None] * y)[order], begins, axis=0)
     return np.asarray(found / total[:, None])
 
 

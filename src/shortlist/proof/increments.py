@@ -18,6 +18,8 @@ SCALE = 0.82
 GRID = np.array([0.12, 0.25, 0.42, 0.6, 0.8, 1.0, 1.25, 1.55, 1.9, 2.4, 3.0])
 _EDGES = [0.0, *(math.erf(t / math.sqrt(8.0)) for t in GRID[1:] + GRID[:-1]), 1.0]
 PRIOR = np.diff(_EDGES)
+#: Of a gap as it seemed: an arm has none with itself.
+LEAST_SIZE = 1e-100
 #: A factor is never below 1 less that.
 CLIP = 0.97
 #: Factors whose product is made before its logarithm: none underflows. A value that came so often has
@@ -38,7 +40,7 @@ class SubGaussian:
 
     def __init__(self, pairs: Pairs, sizes: Reals) -> None:
         self.pairs = pairs
-        self.rho = (SCALE * sizes) ** -2.0
+        self.rho = (SCALE * np.maximum(sizes, LEAST_SIZE)) ** -2.0
         self.scores, self.information = np.zeros((2, len(pairs)))
 
     def after(self, plan: Plan) -> None:
@@ -68,7 +70,7 @@ class _Bets:
     """
 
     def __init__(self, pairs: Pairs, sizes: Reals) -> None:
-        self.pairs, self.sizes = pairs, sizes
+        self.pairs, self.sizes = pairs, np.maximum(sizes, LEAST_SIZE)
         self.cost = np.broadcast_to(-np.log(PRIOR), (len(pairs), len(GRID)))
         self.stakes = np.zeros((len(pairs), len(GRID)))
 
@@ -177,7 +179,12 @@ class BlockBets(_Bets):
 
 
 MOST_DEGREES, LARGEST_BET = 100, 40.0
-KAPPAS = np.linspace(0.0, LARGEST_BET, 1001)
+KAPPAS, NODES = np.linspace(0.0, LARGEST_BET, 1001), 120
+
+
+@cache
+def _quadrature() -> tuple[Reals, Reals]:
+    return np.polynomial.legendre.leggauss(NODES)
 
 
 @cache
@@ -186,7 +193,7 @@ def log_means(degrees: int) -> Reals:
 
     It is convex in κ, so that values in between are bounded from above by interpolation.
     """
-    nodes, weights = np.polynomial.legendre.leggauss(300)
+    nodes, weights = _quadrature()
     angles = 0.25 * math.pi * (nodes + 1.0)  # T/√(1 + T²/ν) = √ν sin
     density = np.log(0.25 * math.pi * weights) + (degrees - 1.0) * np.log(np.cos(angles))
     exponents = math.sqrt(degrees) * KAPPAS[:, None] * np.sin(angles) + density
@@ -205,7 +212,8 @@ class Student:
     """
 
     def __init__(self, pairs: Pairs, sizes: Reals, alike: bool = False) -> None:
-        self.pairs, self.sizes, self.alike = pairs, sizes, alike
+        self.pairs, self.sizes = pairs, np.maximum(sizes, LEAST_SIZE)
+        self.alike = alike
         self.cost = np.broadcast_to(-np.log(PRIOR), (len(pairs), len(GRID)))
         self.plans: list[tuple[Reals, Reals, Reals, Reals]] = []
 
