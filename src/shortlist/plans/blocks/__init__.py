@@ -1,1 +1,0 @@
-"""Algorithms that compare arms within blocks."""
