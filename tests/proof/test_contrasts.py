@@ -37,7 +37,9 @@ def test_estimates_are_weighted_sums_without_bias_and_of_the_variance_said(kind,
     weights = weights_of_results(told)
     np.testing.assert_allclose(told.contrasts.estimates(b, c)[0], weights @ told.values, atol=1e-10)
     np.testing.assert_allclose(1.0 / information, weights**2 @ plan.noise[plan.arms], rtol=1e-9)
-    np.testing.assert_allclose(told.contrasts.estimates(c, b)[0], -weights @ told.values, atol=1e-10)
+    np.testing.assert_allclose(
+        told.contrasts.estimates(c, b)[0], -weights @ told.values, atol=1e-10
+    )
 
 
 @pytest.mark.parametrize("kind", ["linear", "within", "within, linear"])
@@ -176,7 +178,9 @@ def test_rounding_bounds_the_errors_of_large_offsets(kind, scale):
         told = Plan(plan.arms, values[plan.arms], plan.noise, plan.expected, features=x)
     d, _ = told.contrasts.estimates(b, c)
     error = told.contrasts.rounding(b, c)
-    exact = np.array([float(Fraction(values[i]) - Fraction(values[j])) for i, j in zip(b, c, strict=True)])
+    exact = np.array(
+        [float(Fraction(values[i]) - Fraction(values[j])) for i, j in zip(b, c, strict=True)]
+    )
     assert (np.abs(d - exact) <= error).all()
     assert error.max() < 1e-7 * scale
 
@@ -187,7 +191,9 @@ def test_scales_of_features_do_not_matter():
     scaled = Plan(
         told.arms, told.values, told.noise, told.expected, told.features * [1e-6, 1.0, 1e6]
     )
-    for one, other in zip(told.contrasts.estimates(b, c), scaled.contrasts.estimates(b, c), strict=True):
+    for one, other in zip(
+        told.contrasts.estimates(b, c), scaled.contrasts.estimates(b, c), strict=True
+    ):
         np.testing.assert_allclose(one, other, rtol=1e-8)
 
 
