@@ -290,6 +290,7 @@ class Procedure:
             assumptions=tuple(self._assumptions()),
             condition=relation.assumed,
             condition_badge=relation.badge,
+            normality=self.noise.normality,
             not_assumed=relation.not_assumed,
             why_heuristic=(*unproven, *self.noise.flaws),
             extends=self.algorithm.extends,

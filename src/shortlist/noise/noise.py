@@ -239,6 +239,11 @@ class Noise(ABC):
         return self.assumption
 
     @property
+    def normality(self) -> str:
+        """That noise is normal, where a proof needs it, for the middle of a sentence; else empty."""
+        return ""
+
+    @property
     @abstractmethod
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""

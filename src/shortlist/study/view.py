@@ -157,6 +157,13 @@ class View:
         return list(self._log.ledger.added)
 
     @property
+    def given_out_again(self) -> list[Trial]:
+        """The trials that were given out again, as nobody seemed to work on them any more."""
+        ledger = self._log.ledger
+        again = {event.trial for event in ledger.events if event.kind == "renewed"}
+        return [ledger.trials[number] for number in sorted(again)]
+
+    @property
     def open_at_changes(self) -> list[Trial]:
         """The trials that were open at a change from which on evidence counts, and told later.
 
