@@ -375,7 +375,9 @@ class Study(View):
 
         This study stays as it is. The same arms but for retired ones, and the same blocks, costs,
         controls, m, σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
-        budget are chosen anew, as for a new study.
+        budget are chosen anew, as for a new study. Its guarantee assumes that the results had no part in
+        the choice of any of these, changes included: a seed, an algorithm or a σ chosen in view of them
+        is not covered.
 
         Parameters
         ----------
@@ -830,7 +832,9 @@ class Study(View):
         Both values stay in the log (``trial.corrections``), and all results are processed again
         as if the right one had been told: a study that has stopped may have to go on, or stop earlier.
         What was evaluated because of the wrong value counts too. The guarantee says how many
-        results were corrected. With the value that the trial has, nothing is changed.
+        results were corrected. With the value that the trial has, nothing is changed. Where blocks are
+        shifted no proof covers results that were corrected: the answer is called heuristic from then
+        on, and a warning (``GuaranteeInDoubt``) says so.
 
         Parameters
         ----------
@@ -855,8 +859,12 @@ class Study(View):
         why = checked_reason("a correction", reason, "Say how the wrong value came about.")
         right = checked_value(value, self.procedure)
         row = None if arm is None else self.problem.index(arm)
+        was_proven = self.claim.proven
         corrected = self._log.correct(trial, right, why, row)
         self._speak()
+        if was_proven and not self.claim.proven:
+            why_heuristic = "; ".join(self.claim.why_heuristic)
+            warn_caller(GuaranteeInDoubt(f"the answer is heuristic from now on: {why_heuristic}."))
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
