@@ -420,10 +420,11 @@ def final(
     found = f"{answer.words}, {sure}"
     after = (*notes, *(each.words for each in conditions))
     if answer.is_exact:
+        # However they came in, and whatever is assumed of chance.
         known = exact(answer.problem)
-        short = f"Exact: {answer.words} ({answer.effort}).\n{known}"
-        said = f"Exact: {claim.statement}. {known}"
-        return Guarantee("proven", "Exact", "good", claim, (said, *after), *parts, short)
+        short = f"Exact: {answer.words} ({answer.effort}).\nThe answer {known}"
+        said = f"Exact: {claim.statement}. The answer {known}"
+        return Guarantee("proven", "Exact", "good", claim, (said,), parts[0], (), short)
     if doubts:
         against = " ".join(f"{doubt.words} {doubt.meaning}" for doubt in doubts)
         doubt = (
@@ -553,10 +554,10 @@ def of_budget(
 
 
 def exact(problem: Problem) -> str:
-    """That the answer is certain, in a sentence."""
+    """What an answer follows from that is certain, to go on after "The answer"."""
     return (
-        "The answer is exact: it follows from the results that are known, whatever the missing ones "
-        f"of the {problem.cells or 0:,} cells of the pool are."
+        "follows from the results that are known, whatever the missing ones of the "
+        f"{problem.cells or 0:,} cells of the pool are."
     )
 
 
