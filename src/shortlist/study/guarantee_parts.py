@@ -148,7 +148,9 @@ def conditions(study: View) -> list[Condition]:
         if failures.set_aside_by is not None and (failures.set_aside_by.closed or 0) <= until
     ]
     lost = sum(
-        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        # A told one has a reason where an attempt before it failed.
+        (trial.state in ("failed", "cancelled") or trial.reason is not None)
+        and (trial.closed or 0) <= until
         for trial in study.trials
     )
     # Answers before and after any other retirement have one δ together where ε and the arms were fixed.

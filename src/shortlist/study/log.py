@@ -317,7 +317,8 @@ class Log:
 
         Of a cell that is wanted and whose trial is overdue, that trial is given out again. A budget, an
         audit or arms set aside may allow fewer than were asked for, or none. With a key that was used
-        before, the trials that were asked for with it.
+        before, the trials that were asked for with it. A first plan goes on without the arms set aside
+        where nothing else of it is wanted.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
@@ -349,12 +350,28 @@ class Log:
                         yield ledger.open(placed, cause, now, me, run, expires, in_turn)
 
             new = list(wanted(OVERDUE)) or list(wanted(OVERDUE_AT_THE_END))
+            if not again and not new and self._leaves_out(now):
+                if self.stopped or self.is_rejected:
+                    return None
+                new = list(wanted(OVERDUE))
             if LOGGER.isEnabledFor(logging.DEBUG):
                 for trial in again + new:
                     LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
             return again + new
 
         return self.change(act)
+
+    def _leaves_out(self, now: float) -> bool:
+        """Go on without the arms that are set aside, if the first plan waits for nothing else."""
+        ledger = self._ledger
+        if not ledger.set_aside or self.model.initialized or ledger.pending:
+            return False
+        try:
+            self._retire_failing(now)
+        except InvalidInput:
+            return False
+        self._take_news()
+        return True
 
     def _unattended(self, transaction: Transaction) -> list[Trial]:
         """The pending trials that nobody works on any more."""
@@ -481,6 +498,10 @@ class Log:
                     known = self.close(opened, "told", now, value=value)
                     new.append(known)
                 trials.append(known)
+            for trial in new:  # an arm that was left out for failures comes back
+                retirement = ledger.retired.get(trial.arm)
+                if retirement is not None and self._may_return(retirement):
+                    ledger.readmit(trial.number, now, worker(), left_out=True)
             return Told(trials, new)
 
         return self.change(act)
@@ -649,31 +670,62 @@ class Log:
 
         return self.change(act)
 
-    def retire_failing(self, reason: Callable[[Failures], str]) -> None:
-        """Let the arms that are set aside never be asked for again, all of them or none.
+    def retire_failing(self) -> None:
+        """Let the arms that are set aside never be asked for again, all of them or none."""
+        self.change(lambda transaction: self._retire_failing(transaction.now))
+
+    def _retire_failing(self, now: float) -> None:
+        """Go on without the arms that are set aside, all of them or none.
 
         During the first plan, which depends on no results, that is whatever they are; later it is
         because of them.
         """
+        failing = list(self._ledger.set_aside.items())
+        if not failing:  # others have told results of them meanwhile
+            return
+        first = not self.model.initialized
+        from_start = self._forgets([arm for arm, _ in failing], first)
+        for arm, failures in failing:
+            self._retire(arm, failures.words, first, from_start, now, failing=True)
+
+    def readmit(self) -> None:
+        """Ask again for the arms that are set aside, or were left out because they failed."""
 
         def act(transaction: Transaction) -> None:
-            failing = list(self._ledger.set_aside.items())
-            if not failing:  # others have told results of them meanwhile
-                return
-            first = not self.model.initialized
-            from_start = self._forgets([arm for arm, _ in failing], first)
-            for arm, failures in failing:
-                self._retire(arm, reason(failures), first, from_start, transaction.now)
+            ledger = self._ledger
+            out = [each for each in ledger.retired.values() if each.failing]
+            back = [each for each in out if self._may_return(each)]
+            if out and not back and not ledger.set_aside:
+                raise InvalidInput(
+                    f"{quoted([each.name for each in out], 5)} cannot come back: the study has gone on "
+                    "without, and the proof does not cover that. Nothing was changed. Begin another "
+                    "study with all arms, and give it these results: new_study.carry_over(study)."
+                )
+            if back or ledger.set_aside:
+                ledger.readmit(NO_ARM, transaction.now, worker(), left_out=bool(back))
 
         self.change(act)
 
+    def _may_return(self, retirement: Retirement) -> bool:
+        """Whether an arm was left out for failures, and all results can be processed with it."""
+        # Results of blocks with shifts that end early would be taken together.
+        shifts = self.procedure.problem.blocks.shifts
+        return retirement.may_return and not (shifts and self.model.initialized)
+
     def _retire(
-        self, arm: int, reason: str, whatever_the_results: bool, from_start: bool, now: float
+        self,
+        arm: int,
+        reason: str,
+        whatever_the_results: bool,
+        from_start: bool,
+        now: float,
+        *,
+        failing: bool = False,
     ) -> Retirement:
         ledger = self._ledger
         for trial in [each for each in ledger.pending if each.arm == arm]:
             self.close(trial, "cancelled", now, reason=f"retired: {reason}")
-        given = arm, ledger.names[arm], reason, whatever_the_results, from_start
+        given = arm, ledger.names[arm], reason, whatever_the_results, from_start, failing
         retirement = ledger.retire(Retirement(*given), now, worker())
         LOGGER.info("arm %s retired: %s", retirement.name, reason)
         return retirement
