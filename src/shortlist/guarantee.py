@@ -543,6 +543,8 @@ class Course:
     retired_anew: str = ""
     proofs: int = 1  # how often the proof began, each time with a δ of its own
     estimates_sigma: bool = False  # from results before these retirements
+    returned: str = ""  # arms that came back after a first plan had gone on without them
+    answers: int = 1  # without and with them
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
@@ -586,6 +588,9 @@ def conditions_of(course: Course) -> list[Condition]:
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
         f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
         f"retired, has probability {course.proofs}δ at most.",
+        ("Came back", course.returned): "Left out while their evaluations failed, and back since: "
+        f"{course.returned}. All results were processed again with them. That any answer of this study "
+        f"was wrong, without them or with them, has probability {course.answers}δ at most.",
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "

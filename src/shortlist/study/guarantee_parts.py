@@ -166,6 +166,8 @@ def conditions(study: View) -> list[Condition]:
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
         proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
+        returned=quoted(study.returned, 5) if study.returned else "",
+        answers=1 + len(study.returned),
         estimates_sigma=study.problem.noise.word == "estimate",
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),

@@ -310,16 +310,16 @@ class Ledger:
         return list({source.mark: source for source in read}.values())
 
     @property
-    def returned(self) -> list[tuple[Label, int]]:
-        """The arms that came back after the study had gone on without them, each with the change."""
-        out, back = dict[int, Label](), list[tuple[Label, int]]()
+    def returned(self) -> list[Label]:
+        """The arms that came back after the study had gone on without them."""
+        out, back = dict[int, Label](), list[Label]()
         for event in self.events:
             if event.kind == "retired":
                 retired = Retirement(**json.loads(event.reason or ""))
                 out |= {retired.arm: retired.name} if retired.may_return else {}
             elif event.kind == "readmitted" and event.value:
                 every = list(out) if event.trial == NO_ARM else [self.trials[event.trial].arm]
-                back += [(out.pop(arm), event.change) for arm in every if arm in out]
+                back += [out.pop(arm) for arm in every if arm in out]
         return back
 
     def asked_by(self, who: str) -> list[Trial]:

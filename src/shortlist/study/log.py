@@ -44,6 +44,7 @@ from shortlist.study.ledger import (
     key_of_trial,
 )
 from shortlist.study.model import Addition, Ahead, Model, machine
+from shortlist.study.running.process import is_dead
 from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
 LOGGER = logging.getLogger(__name__)
@@ -388,7 +389,16 @@ class Log:
         """Whether nobody works on a pending trial any more, as far as leases are known here."""
         if trial.expires_at is not None and trial.expires_at <= now:
             return True
-        return trial.run is not None and self._leases.get(trial.run, 0.0) <= now
+        return trial.run is not None and (
+            self._leases.get(trial.run, 0.0) <= now or is_dead(trial.run)
+        )
+
+    def free_in(self, trial: Trial) -> float | None:
+        """In how many seconds an open trial is given out again if nothing is heard; None if never."""
+        ends = [] if trial.expires_at is None else [trial.expires_at]
+        if trial.run is not None:
+            ends.append(self._leases.get(trial.run, 0.0))
+        return min(ends) - self.now if ends else None
 
     def _wanted(self, count: int, overdue: Collection[Cell]) -> Iterator[tuple[Cell, Cause]]:
         """The cells to evaluate next; each must be opened before the one after it is asked for.

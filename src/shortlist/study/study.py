@@ -708,6 +708,11 @@ class Study(View):
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("pass exactly one of trial and arm=….")
+        if isinstance(value, Trial):
+            raise InvalidInput(
+                f"the trial comes first, and then its result: study.tell(trial, {trial!r}). Nothing was "
+                "told."
+            )
         if trial is not None:
             if key is not None:
                 raise InvalidSetting(

@@ -6,7 +6,6 @@ import logging
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -22,6 +21,7 @@ from shortlist.errors import (
     unknown_name,
     warn_caller,
 )
+from shortlist.printable import count
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
@@ -44,6 +44,7 @@ from shortlist.study.running.objective import (
     evaluate_trial,
     process_id,
 )
+from shortlist.study.running.process import name_of_run
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold_results import UntoldResults
 from shortlist.study.trial import Trial
@@ -54,7 +55,7 @@ ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation under way. Beyond that no new ones
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
 WAITING = 8
-PATIENCE = 30.0  # seconds after which a run says whom it is waiting for
+PATIENCE = 5.0  # seconds after which a run says whom it is waiting for
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds until a storage that is away is tried again
 # Seconds before an evaluation that raised is repeated: four times as long each time.
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
@@ -132,7 +133,8 @@ class Run:
         log.ledger.blocks.check_request(self._batch)
         log.procedure.problem.controls.check_request(self._batch)
         self._pauses = tuple(
-            min(FIRST_WAIT * 4.0**k, LONGEST_WAIT) for k in range(whole_number("retries", retries, 0))
+            min(FIRST_WAIT * 4.0**k, LONGEST_WAIT)
+            for k in range(whole_number("retries", retries, 0))
         )
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._retires = retire_failing
@@ -147,7 +149,7 @@ class Run:
             self._most = whole_number("max_evaluations", max_evaluations, 1)
         self._executor = CoroutineExecutor() if self._is_awaited else find_executor(executor)
         self._evaluates = await_trial if self._is_awaited else evaluate_trial
-        self._run = uuid4().hex
+        self._run = name_of_run()
         in_this_thread = isinstance(self._executor, InlineExecutor)
         self._lease = RunLease(log.storage, self._run, by_thread=in_this_thread)
         check_sendable(self._executor, objective, "the objective")
@@ -370,11 +372,17 @@ class Run:
         if pending:
             self._waited = True
             first = min(pending, key=lambda trial: trial.number)
-            warnings.warn(
-                f"the run is waiting for {len(pending)} trials of other workers, the first being "
-                f"trial {first.number} ({first.name}), asked for by {first.worker}: if nobody is "
-                "evaluating it any more, tell, fail or cancel it.",
-                stacklevel=5,
+            again = self._log.free_in(first)
+            what = (
+                f"if nobody is evaluating it any more, call study.cancel({first.number})"
+                if again is None
+                else f"if nothing is heard from there, it is given out again in {max(again, 0.0):.0f} s"
+            )
+            warn_caller(
+                UserWarning(
+                    f"the run is waiting for {count(len(pending), 'trial')} of other workers, the first "
+                    f"being trial {first.number} ({first.name}), asked for by {first.worker}: {what}."
+                )
             )
 
     def _keep(self, back: list[Future[Any]]) -> None:
