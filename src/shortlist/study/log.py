@@ -36,7 +36,6 @@ from shortlist.study.ledger import (
     OVERDUE_AT_THE_END,
     WITH_KEY,
     Added,
-    Failures,
     Kind,
     Ledger,
     Retirement,

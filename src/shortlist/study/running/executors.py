@@ -64,7 +64,7 @@ def is_coroutine_function(objective: Any) -> bool:
     """
     while isinstance(objective, functools.partial):
         objective = objective.func
-    called = getattr(type(objective), "__call__", None)
+    called = getattr(type(objective), "__call__", None)  # noqa: B004 - it is not called here
     return inspect.iscoroutinefunction(objective) or inspect.iscoroutinefunction(called)
 
 

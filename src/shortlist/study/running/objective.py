@@ -60,7 +60,7 @@ class Call(NamedTuple):
         if isinstance(made.error, HOPELESS):
             return None
         # Not by the global generators, which belong to the objective: workers come back one by one.
-        return self.pauses[attempts - 1] * random.Random().uniform(0.75, 1.25)
+        return self.pauses[attempts - 1] * random.Random().uniform(0.75, 1.25)  # noqa: S311
 
 
 HOPELESS = (ImportError, InvalidInput, NameError, NotImplementedError, SyntaxError)
