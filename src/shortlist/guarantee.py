@@ -543,6 +543,7 @@ class Course:
     retired_anew: str = ""
     proofs: int = 1  # how often the proof began, each time with a δ of its own
     estimates_sigma: bool = False  # from results before these retirements
+    without: str = ""  # arms that were left out after the first plan, since they had no result
     returned: str = ""  # arms that came back after a first plan had gone on without them
     answers: int = 1  # without and with them
     added: str = ""
@@ -588,6 +589,13 @@ def conditions_of(course: Course) -> list[Condition]:
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
         f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
         f"retired, has probability {course.proofs}δ at most.",
+        (
+            "Left out",
+            course.without,
+        ): "Left out, and no part of what is claimed, since their evaluations "
+        f"failed and gave no result: {course.without}. They were asked for because of other results, "
+        "and all results were processed again without them. That any answer of this study was wrong, "
+        f"with them or without, has probability {course.proofs}δ at most.",
         ("Came back", course.returned): "Left out while their evaluations failed, and back since: "
         f"{course.returned}. All results were processed again with them. That any answer of this study "
         f"was wrong, without them or with them, has probability {course.answers}δ at most.",

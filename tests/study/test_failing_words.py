@@ -124,8 +124,9 @@ def test_so_does_one_with_a_pool_of_threads(kind: str, order: str) -> None:
 
 def test_a_budget_is_not_spent_without_an_arm_that_fails() -> None:
     study = begin("budget")
+    study.cancel(study.ask())
     with pytest.raises(errors.OnlyFailingArms, match=re.escape("new_study.carry_over(study)")):
-        run(study, Objective(study.ask().arm))
+        run(study, Objective(study.trials[0].arm))
 
 
 def test_who_asks_and_tells_by_hand_goes_on_too() -> None:
@@ -171,9 +172,35 @@ def test_where_one_arm_always_raises_the_others_reach_a_certified_list(
     study = scored(blocks, features=features)
     run(study, Scores(bad), max_evaluations=None)
     assert study.done
+    if not study.retired:  # with features the others may tell enough of it
+        assert features
+        assert NAMES[bad] in dict(conditions(study))["Failures"]
+        return
     assert [each.name for each in study.retired] == [NAMES[bad]]
     assert study.shortlist.guarantee.text.startswith("Proven")
     assert f"among the {K - 1} arms that were not retired" in study.shortlist.guarantee.text
+
+
+@pytest.mark.parametrize(("seed", "bad"), [(1, 1), (1, 5), (2, 5)])
+def test_an_arm_that_fails_when_it_is_first_wanted_after_the_first_plan(
+    seed: int, bad: int
+) -> None:
+    features = np.random.default_rng(0).standard_normal((K, 3))
+    means = features @ [1.0, 0.5, -0.3]
+    means = (means - means.min()) / (means.max() - means.min()) * 0.6 + 0.2
+    study = Study(features, m=2, sigma=0.5, epsilon=0.1, seed=seed)
+
+    def measure(trial: Trial) -> float:
+        if trial.arm == bad:
+            raise OSError("429")
+        return float(means[trial.arm] + 0.4 * np.random.default_rng([trial.seed]).normal())
+
+    run(study, measure, max_evaluations=None)
+    assert study.done
+    if study.retired:
+        assert [each.arm for each in study.retired] == [bad]
+        if not study.retired[0].whatever_the_results:
+            assert "2δ at most" in dict(conditions(study))["Left out"]
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1])
@@ -203,7 +230,9 @@ def test_an_arm_comes_back_as_the_advice_says(blocks: str, way: str) -> None:
         run(study, Scores(best), max_evaluations=None)
     assert study.done
     advice = str(warned[0].message)
-    call = re.search({"readmit": r"study\.readmit\(\)", "tell": r"study\.tell\([^)]*\)"}[way], advice)
+    call = re.search(
+        {"readmit": r"study\.readmit\(\)", "tell": r"study\.tell\([^)]*\)"}[way], advice
+    )
     assert call is not None
     first = next(trial for trial in study.trials if trial.arm == best)
     if blocks != "none":
@@ -270,7 +299,11 @@ def test_a_run_may_go_on_to_the_answer_among_the_others(kind: str, batch: int) -
     assert study.done
     assert not study.set_aside
     [retired] = study.retired
-    assert (retired.name, retired.whatever_the_results, retired.failing) == (NAMES[best], True, True)
+    assert (retired.name, retired.whatever_the_results, retired.failing) == (
+        NAMES[best],
+        True,
+        True,
+    )
     assert FAILURES_IN_A_ROW <= failed(study, best) < FAILURES_IN_A_ROW + batch
     second, third = np.argsort(-MEANS)[1:3]
     assert set(study.shortlist.names) == {NAMES[second], NAMES[third]}

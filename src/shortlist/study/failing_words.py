@@ -46,10 +46,10 @@ def remedy(study: View) -> str:
         "Repair the evaluation and call study.readmit(), or tell a result of the arm: "
         f"study.tell(arm={arm}, value=…{where}). Then it is asked for again."
     )
-    if not study.model.initialized and can_leave_out(study):
+    if can_leave_out(study):
         return (
-            f"{again} Until then the study goes on without it once its first plan waits for nothing "
-            "else, and the answer is about the others."
+            f"{again} Until then the study goes on without it once it waits for nothing else, and the "
+            "answer is about the others."
         )
     leave_out = (
         f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
@@ -66,9 +66,11 @@ def remedy(study: View) -> str:
 
 
 def can_leave_out(study: View) -> bool:
-    """Whether enough arms would be left, and the aim allows it."""
+    """Whether a study can go on without the arms that are set aside, by itself."""
     failing = [failures.last.arm for failures in study.set_aside]
-    problem = study.problem
+    problem, begun = study.problem, study.model.initialized
+    if begun and (problem.blocks.shifts or study.posterior.pulls[failing].any()):
+        return False
     left = np.setdiff1d(study.procedure.arms_left, failing)
     return study.aim.certifies and int(problem.listable[left].sum()) > problem.m
 

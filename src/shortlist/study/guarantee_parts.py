@@ -166,6 +166,9 @@ def conditions(study: View) -> list[Condition]:
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
         proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
+        without=retired_words(
+            [each for each in study.retired if each.may_return and not each.whatever_the_results]
+        ),
         returned=quoted(study.returned, 5) if study.returned else "",
         answers=1 + len(study.returned),
         estimates_sigma=study.problem.noise.word == "estimate",
@@ -186,8 +189,14 @@ def conditions(study: View) -> list[Condition]:
 
 def _retired(study: View, *, whatever_the_results: bool) -> str:
     """Which arms were retired in this way, and why; empty if none was."""
-    retired = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
-    return retired_words(retired)
+    return retired_words(
+        [
+            each
+            for each in study.retired
+            if each.whatever_the_results == whatever_the_results
+            and (whatever_the_results or not each.may_return)
+        ]
+    )
 
 
 def ending(study: View) -> str:

@@ -362,14 +362,28 @@ class Log:
         return self.change(act)
 
     def _leaves_out(self, now: float) -> bool:
-        """Go on without the arms that are set aside, if the first plan waits for nothing else."""
-        ledger = self._ledger
-        if not ledger.set_aside or self.model.initialized or ledger.pending:
+        """Go on without arms that are set aside, if nothing else is waited for; whether there are any.
+
+        In a first plan all of them. Later those without any result, and only where nothing was
+        decided in between that is not processed again in the same way without them.
+        """
+        ledger, failing = self._ledger, dict(self._ledger.set_aside)
+        first = not self.model.initialized
+        if ledger.pending or not failing:
             return False
+        if not first:
+            if any(each.kind in ("verifying", "widened", "added") for each in ledger.events):
+                return False
+            told = {trial.arm for trial in ledger.trials if trial.state == "told"}
+            failing = {arm: failures for arm, failures in failing.items() if arm not in told}
         try:
-            self._retire_failing(now)
+            if not failing:
+                return False
+            self._forgets(list(failing), True)
         except InvalidInput:
             return False
+        for arm, failures in failing.items():
+            self._retire(arm, failures.words, first, True, now, failing=True)
         self._take_news()
         return True
 
@@ -680,22 +694,17 @@ class Log:
         return self.change(act)
 
     def retire_failing(self) -> None:
-        """Let the arms that are set aside never be asked for again, all of them or none."""
-        self.change(lambda transaction: self._retire_failing(transaction.now))
+        """Never ask again for the arms that are set aside, because of results: all of them or none."""
 
-    def _retire_failing(self, now: float) -> None:
-        """Go on without the arms that are set aside, all of them or none.
+        def act(transaction: Transaction) -> None:
+            failing = list(self._ledger.set_aside.items())
+            if not failing:  # others have told results of them meanwhile
+                return
+            from_start = self._forgets([arm for arm, _ in failing], False)
+            for arm, failures in failing:
+                self._retire(arm, failures.words, False, from_start, transaction.now, failing=True)
 
-        During the first plan, which depends on no results, that is whatever they are; later it is
-        because of them.
-        """
-        failing = list(self._ledger.set_aside.items())
-        if not failing:  # others have told results of them meanwhile
-            return
-        first = not self.model.initialized
-        from_start = self._forgets([arm for arm, _ in failing], first)
-        for arm, failures in failing:
-            self._retire(arm, failures.words, first, from_start, now, failing=True)
+        self.change(act)
 
     def readmit(self) -> None:
         """Ask again for the arms that are set aside, or were left out because they failed."""

@@ -624,8 +624,9 @@ class Study(View):
         have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
-        result of it is told or ``readmit`` is called. A first plan goes on without it where nothing
-        else is wanted, and the answer is then about the others; later ``OnlyFailingArms`` is raised.
+        result of it is told or ``readmit`` is called. Where nothing else is wanted a first plan goes on
+        without it, and so does a later one if it never had a result. The answer is then about the
+        others. Otherwise ``OnlyFailingArms`` is raised.
 
         Parameters
         ----------
@@ -1152,8 +1153,9 @@ class Study(View):
 
         It also ends, with a warning (``LinearityRejected``), when the results contradict means
         that are linear in the features. An arm that fails three times in a row is set aside, with a
-        warning (``ArmSetAside``), and a first plan goes on without it; when later nothing else is
-        wanted the run ends with an error (``OnlyFailingArms``). Results are kept.
+        warning (``ArmSetAside``), and the study goes on without it (see ``ask``); if it had results after
+        the first plan, and nothing else is wanted, the run ends with an error (``OnlyFailingArms``).
+        Results are kept.
 
         Parameters
         ----------
@@ -1181,9 +1183,9 @@ class Study(View):
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
         retire_failing : bool
-            Whether to go on without the arms that are set aside also after the first plan, when
-            nothing else is wanted. They are retired because of results (see ``retire``). Where they
-            cannot be, ``OnlyFailingArms`` is raised all the same.
+            Whether to go on after the first plan also without arms that are set aside and had
+            results, when nothing else is wanted. They are retired because of results (see
+            ``retire``). Where they cannot be, ``OnlyFailingArms`` is raised all the same.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
