@@ -595,6 +595,9 @@ class Course:
     retired_anew: str = ""
     proofs: int = 1  # how often the proof began, each time with a δ of its own
     estimates_sigma: bool = False  # from results before these retirements
+    without: str = ""  # arms that were left out after the first plan, since they had no result
+    returned: str = ""  # arms that came back after a first plan had gone on without them
+    answers: int = 1  # without and with them
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
@@ -638,6 +641,16 @@ def conditions_of(course: Course) -> list[Condition]:
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
         f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
         f"retired, has probability {course.proofs}δ at most.",
+        (
+            "Left out",
+            course.without,
+        ): "Left out, and no part of what is claimed, since their evaluations "
+        f"failed and gave no result: {course.without}. They were asked for because of other results, "
+        "and all results were processed again without them. That any answer of this study was wrong, "
+        f"with them or without, has probability {course.proofs}δ at most.",
+        ("Came back", course.returned): "Left out while their evaluations failed, and back since: "
+        f"{course.returned}. All results were processed again with them. That any answer of this study "
+        f"was wrong, without them or with them, has probability {course.answers}δ at most.",
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "

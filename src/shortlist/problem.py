@@ -363,6 +363,7 @@ class Problem:
             costs=Costs.of(costs, names),
             controls=held,
         )
+        problem._check_slack()
         if features is not None:
             problem._check_distinguishable()
         return problem
@@ -390,7 +391,25 @@ class Problem:
                 f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
                 f"study.continued(epsilon={wider:g})."
             )
-        return replace(self, epsilon=wider)
+        problem = replace(self, epsilon=wider)
+        problem._check_slack()
+        return problem
+
+    def _check_slack(self) -> None:
+        """Raise where ε is as large as the range of the results: any m arms would do."""
+        low, high = self.noise.limits
+        if self.epsilon < high - low:
+            return
+        meant = f"epsilon={self.epsilon * (high - low) / 100:g}"
+        raise InvalidSetting(
+            f"epsilon={self.epsilon:g} is as large as the range of the results, {low:g} to {high:g}: any "
+            f"{self.m} arms would be an answer. epsilon is in the units of the results"
+            + (
+                f": for {self.epsilon:g} % of the range write {meant}."
+                if self.epsilon < 100
+                else "."
+            )
+        )
 
     @property
     def minimizes(self) -> bool:

@@ -273,7 +273,7 @@ def test_the_page_about_the_lab_is_true(folder: Path, monkeypatch: pytest.Monkey
             [stop] = re.findall(r"screen on this page (stopped after \d+ evaluations)", page)
             assert f"The study {stop}" in script(text, folder / "programs")
     assert ran >= {*COMMANDS} - {
-        *("reopen", "continue", "correct", "serve", "widen", "retire", "add"),
+        *("reopen", "continue", "correct", "serve", "widen", "retire", "add", "readmit"),
     }
 
 

@@ -81,6 +81,11 @@ class Noise(ABC):
         if isinstance(sigma, Noise):
             return sigma
         kind = next((each for each in KINDS.values() if each.recognizes(sigma)), None)
+        if reward_range is not None and sigma is None:
+            raise InvalidSetting(
+                f"reward_range={reward_range!r} needs sigma='bounded' beside it: then all that is "
+                "assumed of the noise is that results lie in that range."
+            )
         if reward_range is not None and not (kind is not None and kind.takes_range):
             raise InvalidSetting(
                 f"reward_range can only be used with sigma='bounded', got sigma = "

@@ -169,7 +169,9 @@ def course_of(study: View) -> Course:
         if failures.set_aside_by is not None and (failures.set_aside_by.closed or 0) <= until
     ]
     lost = sum(
-        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        # A told one has a reason where an attempt before it failed.
+        (trial.state in ("failed", "cancelled") or trial.reason is not None)
+        and (trial.closed or 0) <= until
         for trial in study.trials
     )
     # Answers before and after any other retirement have one δ together where ε and the arms were fixed.
@@ -186,6 +188,11 @@ def course_of(study: View) -> Course:
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
         proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
+        without=retired_words(
+            [each for each in study.retired if each.may_return and not each.whatever_the_results]
+        ),
+        returned=quoted(study.returned, 5) if study.returned else "",
+        answers=1 + len(study.returned),
         estimates_sigma=study.problem.noise.word == "estimate",
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
@@ -204,8 +211,14 @@ def course_of(study: View) -> Course:
 
 def _retired(study: View, *, whatever_the_results: bool) -> str:
     """Which arms were retired in this way, and why; empty if none was."""
-    retired = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
-    return retired_words(retired)
+    return retired_words(
+        [
+            each
+            for each in study.retired
+            if each.whatever_the_results == whatever_the_results
+            and (whatever_the_results or not each.may_return)
+        ]
+    )
 
 
 def ending(study: View) -> str:

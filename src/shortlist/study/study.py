@@ -626,7 +626,9 @@ class Study(View):
         have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
-        result of it is told. If nothing else is wanted, ``OnlyFailingArms`` is raised.
+        result of it is told or ``readmit`` is called. Where nothing else is wanted a first plan goes on
+        without it, and so does a later one if it never had a result. The answer is then about the
+        others. Otherwise ``OnlyFailingArms`` is raised.
 
         Parameters
         ----------
@@ -709,6 +711,11 @@ class Study(View):
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("pass exactly one of trial and arm=….")
+        if isinstance(value, Trial):
+            raise InvalidInput(
+                f"the trial comes first, and then its result: study.tell(trial, {trial!r}). Nothing was "
+                "told."
+            )
         if trial is not None:
             if key is not None:
                 raise InvalidSetting(
@@ -1032,6 +1039,35 @@ class Study(View):
         self._speak()
         return retirement
 
+    def readmit(self) -> None:
+        """Ask again for all arms that failed too often, once their evaluation is repaired.
+
+        Those that are set aside, and those that a first plan went on without: then all results are
+        processed again as if these had been there from the start. (Not on blocks that share a
+        shift, where a first plan that is complete stays as it is.) If nothing failed, nothing is
+        changed.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+        >>> def measure(trial):
+        ...     if trial.name == "oak" and not repaired:
+        ...         raise OSError("no route to host")
+        ...     return {"ash": 0.1, "elm": 0.5, "oak": 0.9}[trial.name]
+        >>> repaired, how = False, {"retries": 0, "max_failures": 10, "progress": False}
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", ArmSetAside)
+        ...     study.run(measure, **how).names
+        ['elm']
+        >>> study.readmit()
+        >>> repaired = True
+        >>> study.run(measure, **how).names
+        ['oak']
+        """
+        self._log.readmit()
+        self._speak()
+
     def add(
         self,
         features: ArrayLike | pd.DataFrame | None = None,
@@ -1109,9 +1145,10 @@ class Study(View):
         objective: Objective,
         *,
         executor: Any = None,
-        batch: int = 1,
+        batch: int | None = None,
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
+        retries: int = 3,
         max_failures: int = 0,
         retire_failing: bool = False,
         timeout: float | None = None,
@@ -1123,31 +1160,40 @@ class Study(View):
         """Evaluate ``objective(trial)`` until the study stops.
 
         It also ends, with a warning (``LinearityRejected``), when the results contradict means
-        that are linear in the features; and with an error (``OnlyFailingArms``) when all that is
-        wanted are arms that were set aside, each with a warning (``ArmSetAside``), after three
-        failures in a row. Results are kept.
+        that are linear in the features. An arm that fails three times in a row is set aside, with a
+        warning (``ArmSetAside``), and the study goes on without it (see ``ask``); if it had results after
+        the first plan, and nothing else is wanted, the run ends with an error (``OnlyFailingArms``).
+        Results are kept.
 
         Parameters
         ----------
         objective : callable
             Given a trial (its ``arm``, ``name``, ``block`` and ``seed``), returns the result. If it raises,
-            the trial is marked as failed, with the traceback as the reason.
+            also after ``retries``, the trial is marked as failed, with the traceback as the reason.
+            A coroutine function is awaited, with others in one event loop.
         executor : concurrent.futures.Executor or Dask client, optional
             Where to evaluate; by default in this process.
-        batch : int
-            How many evaluations to keep running.
+        batch : int, optional
+            How many evaluations to keep running. By default as many as the executor has workers: a
+            Dask client says so, and to any other evaluations are sent at the start until one of them
+            has to wait. Without an executor one, and eight of a coroutine function.
         order : {"asked", "completion"}
             Whether results are processed in the order in which they were asked for, whenever they
             arrive (so that fast evaluations do not bias the sample), or as they arrive.
         max_evaluations : int, optional
             The largest number of results to be told; the study can be continued later.
+        retries : int
+            How often an evaluation that raised is repeated before it counts as a failure: after half
+            a second, two, eight, and so on, a minute at most. (Not after a ``NameError``,
+            ``ImportError``, ``NotImplementedError`` or ``SyntaxError``.) The trial and its seed are the
+            same.
         max_failures : int
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
         retire_failing : bool
-            Whether to go on without the arms that are set aside when nothing else is wanted. They
-            are retired (see ``retire``): during the first plan whatever the results, later because
-            of results. Where they cannot be, ``OnlyFailingArms`` is raised all the same.
+            Whether to go on after the first plan also without arms that are set aside and had
+            results, when nothing else is wanted. They are retired because of results (see
+            ``retire``). Where they cannot be, ``OnlyFailingArms`` is raised all the same.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
@@ -1183,6 +1229,7 @@ class Study(View):
             batch=batch,
             order=order,
             max_evaluations=max_evaluations,
+            retries=retries,
             max_failures=max_failures,
             retire_failing=flag("retire_failing", retire_failing),
             timeout=timeout,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.aim import Aim
+from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.guarantee import CHOSEN_IN_PLAN, Claim
@@ -150,6 +151,11 @@ class View:
     def retired(self) -> list[Retirement]:
         """The arms that were retired, with the reasons."""
         return list(self._log.ledger.retired.values())
+
+    @property
+    def returned(self) -> list[Label]:
+        """The arms that a first plan went on without, and that came back after it."""
+        return self._log.ledger.returned
 
     @property
     def added(self) -> list[Added]:

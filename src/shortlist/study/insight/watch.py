@@ -53,11 +53,29 @@ class Watch:
             for finding in doubts_by_results(study):
                 words = f"{finding.words} {finding.remedy}"
                 warnings.setdefault(finding.name, GuaranteeInDoubt(words))
+            if words := slack_beyond_results(study):
+                warnings["slack"] = UserWarning(words)
             if not study.done and "tie" not in self._said and (tie := likely_tie(study)):
                 warnings["tie"] = LikelyTie(tie.advice)
         new = [warning for name, warning in warnings.items() if name not in self._said]
         self._said, self.due = self._said | set(warnings), due
         return new
+
+
+def slack_beyond_results(study: View) -> str:
+    """What is wrong with an ε beyond the span of all results so far; empty if it is not.
+
+    Results in a range have theirs compared with it at the door.
+    """
+    epsilon, values = study.problem.epsilon, [trial.value or 0.0 for trial in study.taken]
+    span = max(values, default=0.0) - min(values, default=0.0)
+    if study.problem.noise.takes_range or not study.aim.certifies or not 0.0 < span < epsilon:
+        return ""
+    return (
+        f"epsilon={epsilon:g} is larger than the span of all {len(values):,} results so far ({span:.3g}): "
+        f"any {study.problem.m} arms may soon be an answer. epsilon is in the units of the results. A "
+        "study with a smaller one and these results: study.continued(epsilon=…)."
+    )
 
 
 def likely_tie(study: View) -> Tie | None:
