@@ -149,10 +149,14 @@ class NormalBlocks(CommonBlocks):
 
     def _take(self, results: Reals) -> None:
         everything, known = self._results(results)
-        table = everything[self._arms]
-        more = moments_of(len(self.plan), self._arms, table)
+        more = Moments(*np.zeros((3, len(self.plan), len(self.plan))))
+        alike, of = np.unique(known, axis=1, return_inverse=True)  # blocks with the same arms
+        for place, takes in enumerate(alike.T):
+            arms = np.flatnonzero(takes)
+            table = everything[np.ix_(arms, np.flatnonzero(of.ravel() == place))]
+            more = more + moments_of(len(self.plan), arms, table)
         self._all = self._all + more
-        self._largest = max(self._largest, float(np.abs(table).max()))
+        self._largest = max(self._largest, float(np.abs(everything[known]).max()))
         off = float(rounding_of(self._largest))
         if self._seen.blocks == 0:
             self._pairs = self._no_bets()
