@@ -176,6 +176,20 @@ class NormalBlocks(CommonBlocks):
             found = np.minimum(found, cast(Differences, each.bets).latest(-math.log(each.risk)))
         return self._width * found
 
+    @property
+    def adjusts(self) -> bool:
+        """What all arms of a block share is taken away."""
+        return True
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """As if every arm had been evaluated on all blocks whose turn is over."""
+        if not self._seen.blocks:
+            return means, variances
+        residuals, effects = self._seen.residuals
+        pulls = np.maximum(self._seen.pulls, 1)
+        adjusted = residuals.sum(axis=1) / pulls + effects.mean()
+        return self._low + self._width * adjusted, 1.0 / pulls
+
     def intervals(self) -> tuple[Reals, Reals]:
         """None: only differences within blocks are assumed to be normal."""
         nothing = np.full(len(self.plan), np.inf)
