@@ -44,6 +44,7 @@ from shortlist.engine.settings import (
     settings_of_rules,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
+from shortlist.numerics.blockwise import is_identity
 from shortlist.numerics.jit import Function
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, raise_shift, row
@@ -172,6 +173,11 @@ class Engine:
             arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)
             return arms, posterior.pulls - posterior.pilot
         return self.setup.initial, posterior.pulls
+
+    @property
+    def adjusts(self) -> bool:
+        """Whether least squares by features make the means."""
+        return not is_identity(self.setup.features)
 
     def estimates(self, posterior: Posterior, current: Round) -> Estimates:
         """Means and variances by least squares."""

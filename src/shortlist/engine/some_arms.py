@@ -77,6 +77,11 @@ class SomePosterior(Posterior):
         return self._spread(self.inner.means, -np.inf)
 
     @property
+    def averages(self) -> Reals:
+        """The average of every arm's own results; NaN for retired arms."""
+        return self._spread(self.inner.averages, np.nan)
+
+    @property
     def pulls(self) -> Integers:
         """The results of every arm."""
         return self._spread(self.inner.pulls, 0) + self.others
@@ -272,6 +277,11 @@ class SomeArms:
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
         return self.inner.threshold_at(time, log_det)
+
+    @property
+    def adjusts(self) -> bool:
+        """As the inner engine does."""
+        return self.inner.adjusts
 
     def estimates(self, posterior: Posterior, current: SomeRound) -> Estimates:
         """What is known about every arm by itself; −∞ for the mean of a retired one."""

@@ -17,6 +17,7 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
+from shortlist.numerics.blockwise import is_identity
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (
@@ -210,6 +211,11 @@ class PlanEngine:
     def threshold_at(self, time: float, log_det: float) -> float:
         """About what C is after ``time`` results."""
         return self._first.threshold_at(time)
+
+    @property
+    def adjusts(self) -> bool:
+        """As its strategy does, or by features."""
+        return self._first.adjusts or not is_identity(self.problem.features)
 
     def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
         """Means, variances and intervals as the strategy has them."""

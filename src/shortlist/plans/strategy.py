@@ -182,6 +182,11 @@ class Strategy(ABC):
         """
         return None
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether without features too ``estimates`` are others than the arms' own averages."""
+        return False
+
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances

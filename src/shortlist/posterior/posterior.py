@@ -118,6 +118,12 @@ class Posterior:
         return self.state.means
 
     @property
+    def averages(self) -> Reals:
+        """The average of every arm's own results; NaN where there is none."""
+        pulls = self.state.pulls
+        return np.where(pulls > 0, self.state.sums / np.maximum(pulls, 1), np.nan)
+
+    @property
     def pulls(self) -> Integers:
         """N_a of every arm."""
         return self.state.pulls

@@ -901,6 +901,7 @@ def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
         kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
     steps.kinds[place], steps.arms[place] = kind, arm
     steps.blocks[place], steps.values[place] = block, value
+    steps.unasked[place] = isinstance(step, Trial) and step.cause.origin == "unasked"
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_ARM, NO_BLOCK, Mask
+from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask
 from shortlist.blocks import Cell
 from shortlist.engine.contract import PLANS, Runs, Setup
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
@@ -30,7 +30,7 @@ class CellStrategy(Strategy):
     """A strategy that plans cells.
 
     It is given the results of all cells of a plan at once. What is told of other cells is kept until
-    a plan names them, and no decision depends on it before.
+    a plan names them, or takes them in beside its own; no plan depends on it before.
 
     Attributes
     ----------
@@ -50,6 +50,18 @@ class CellStrategy(Strategy):
     @abstractmethod
     def unknown(self) -> float:
         """How many cells of a pool were not taken in yet; infinite where blocks have no end."""
+
+    @abstractmethod
+    def take_beside(self, told: Mapping[Cell, float]) -> Collection[Cell]:
+        """Be given results on the blocks of the plan that nobody asked for; those that ``decide`` uses."""
+
+    @abstractmethod
+    def know(self, pulls: Integers, sums: Reals) -> bool:
+        """Know the numbers and sums of all results; whether they alone settle the answer."""
+
+    @abstractmethod
+    def show(self, told: Mapping[Cell, float]) -> None:
+        """Show the list that all results suggest, those among them that no plan has taken yet."""
 
     @abstractmethod
     def complete(self, told: Mapping[Cell, float]) -> None:
@@ -72,12 +84,14 @@ class CellProgress:
     """A strategy before the results of its plan, and what was told of it or of other cells.
 
     ``met`` are the blocks of all results and of all trials that failed. It ``lacks_some`` if others
-    know more of these than it was told: where arms are left out, or trials failed.
+    know more of these than it was told: where arms are left out, or trials failed. ``unasked`` are the
+    cells whose result nobody asked for.
     """
 
     def __init__(self, strategy: CellStrategy) -> None:
         self.strategy = strategy
         self.told: dict[Cell, float] = {}
+        self.unasked: set[Cell] = set()
         self.met: set[int] = set()
         self.lacks_some = False
 
@@ -117,6 +131,7 @@ class CellProgress:
         """An independent copy."""
         twin = type(self)(self.strategy.copy())
         twin.told, twin.met, twin.lacks_some = dict(self.told), set(self.met), self.lacks_some
+        twin.unasked = set(self.unasked)
         return twin
 
     @property
@@ -146,9 +161,16 @@ class CellProgress:
         given, after = self.strategy.cells, self.strategy.copy()
         arms, blocks = np.array(given, np.int64).T
         values = np.array([self.told[cell] for cell in given])
+        taken, turns = set(given), set(blocks.tolist())
+        if not self.unasked.isdisjoint(self.told):
+            beside = {
+                cell: value
+                for cell, value in self.told.items()
+                if cell.block in turns and cell in self.unasked and cell not in taken
+            }
+            taken.update(after.take_beside(beside))
         after.decide(PlanResults.of(len(after.plan), arms, values, blocks), seed)
-        planned = set(given)
-        left = {cell: value for cell, value in self.told.items() if cell not in planned}
+        left = {cell: value for cell, value in self.told.items() if cell not in taken}
         # It stays the same object, as those who hold it expect.
         self.strategy.__dict__, self.told = vars(after), left
 
@@ -220,18 +242,26 @@ class CellEngine(PlanEngine):
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
                 # Of two results of a cell the first counts, or who tells could choose between them.
-                now.told.setdefault(Cell(arm, int(steps.blocks[step])), value)
+                cell = Cell(arm, int(steps.blocks[step]))
+                if steps.unasked[step] and cell not in now.told:
+                    now.unasked.add(cell)
+                now.told.setdefault(cell, value)
                 if position.is_stopped[0] and not now.is_complete:
                     continue
                 late = False
-                if now.needs_plan or now.is_complete:
+                state = posterior.state
+                settled = bool(now.unasked) and now.strategy.know(state.pulls, state.sums)
+                decides = now.needs_plan or now.is_complete
+                if decides:
                     self._decide(now, seed)
-                    if not position.is_initialized[0]:
-                        posterior.refresh()
-                        position.is_initialized[0] = 1
+                if (decides or settled) and not position.is_initialized[0]:
+                    posterior.refresh_if_spanning()
+                    position.is_initialized[0] = 1
                 if self.stops(now.strategy):
                     position.is_stopped[0] = 1
                     break
+        if now.unasked and not position.is_stopped[0]:
+            now.strategy.show(now.told)
         # What is to be evaluated next depends on every result.
         if position.is_initialized[0] and not (late and position.is_stopped[0]):
             position.decided_at[0] = posterior.observed

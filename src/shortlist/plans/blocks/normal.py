@@ -149,10 +149,14 @@ class NormalBlocks(CommonBlocks):
 
     def _take(self, results: Reals) -> None:
         everything, known = self._results(results)
-        table = everything[self._arms]
-        more = moments_of(len(self.plan), self._arms, table)
+        more = Moments(*np.zeros((3, len(self.plan), len(self.plan))))
+        alike, of = np.unique(known, axis=1, return_inverse=True)  # blocks with the same arms
+        for place, takes in enumerate(alike.T):
+            arms = np.flatnonzero(takes)
+            table = everything[np.ix_(arms, np.flatnonzero(of.ravel() == place))]
+            more = more + moments_of(len(self.plan), arms, table)
         self._all = self._all + more
-        self._largest = max(self._largest, float(np.abs(table).max()))
+        self._largest = max(self._largest, float(np.abs(everything[known]).max()))
         off = float(rounding_of(self._largest))
         if self._seen.blocks == 0:
             self._pairs = self._no_bets()
@@ -171,6 +175,20 @@ class NormalBlocks(CommonBlocks):
         for each in self._named(self.inside):
             found = np.minimum(found, cast(Differences, each.bets).latest(-math.log(each.risk)))
         return self._width * found
+
+    @property
+    def adjusts(self) -> bool:
+        """What all arms of a block share is taken away."""
+        return True
+
+    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
+        """As if every arm had been evaluated on all blocks whose turn is over."""
+        if not self._seen.blocks:
+            return means, variances
+        residuals, effects = self._seen.residuals
+        pulls = np.maximum(self._seen.pulls, 1)
+        adjusted = residuals.sum(axis=1) / pulls + effects.mean()
+        return self._low + self._width * adjusted, 1.0 / pulls
 
     def intervals(self) -> tuple[Reals, Reals]:
         """None: only differences within blocks are assumed to be normal."""

@@ -367,6 +367,11 @@ class Shifted(GuessAndVerify):
         total = self._results
         return (total.total - float(total.pulls @ self._whole.means)) / max(total.pulls.sum(), 1)
 
+    @property
+    def adjusts(self) -> bool:
+        """Shifts are taken away."""
+        return True
+
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """As if every arm were on the average of all blocks; variances of what sets arms apart."""
         if self._whole is None:

@@ -23,7 +23,7 @@ from shortlist.engine.follow import TAKE, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.study.answer import arm_table, best_first
+from shortlist.study.answer import arm_table, best_first, estimated
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -319,7 +319,7 @@ class Moment:
         Without those that were retired, and without controls.
         """
         order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
-        listable = self.problem.listable & self.table["mean"].notna().to_numpy()
+        listable = self.problem.listable & estimated(self.table).notna().to_numpy()
         return order[listable[order]]
 
 
@@ -337,7 +337,7 @@ def moment_at(procedure: Procedure, posterior: Posterior, now: Any, decision: De
     boundary, *gaps = procedure.engine.gaps(posterior, now, decision)
     table = arm_table(procedure, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
-        table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
+        table[column] = np.where(estimated(table).isna(), np.nan, values)  # of retired arms
     return Moment(
         evaluation=posterior.observed,
         C=C,

@@ -12,6 +12,7 @@ from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
 from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.printable import count
+from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
@@ -177,7 +178,7 @@ def _least_found(study: View) -> tuple[float, str]:
 
 def _span_and_gap(study: View) -> tuple[float, float]:
     """How far the estimated means reach, and how far apart those next to the boundary are."""
-    ranked = np.sort(study.table()["mean"].dropna().to_numpy())  # a retired arm has none
+    ranked = np.sort(estimated(study.table()).dropna().to_numpy())  # a retired arm has none
     ranked = ranked if study.problem.minimizes else ranked[::-1]
     gap = abs(ranked[study.problem.m - 1] - ranked[study.problem.m])
     return float(abs(ranked[-1] - ranked[0])), float(gap)

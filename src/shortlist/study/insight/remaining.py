@@ -19,6 +19,7 @@ from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import cut, on_one_line
+from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
@@ -272,7 +273,7 @@ def _tie(study: View, high: int | None) -> Tie | None:
     decision = study.model.decision
     if now is None or decision is None or not now.stops_at:
         return None
-    names, means = study.problem.names, study.model.table()["mean"]
+    names, means = study.problem.names, estimated(study.model.table())
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
+from shortlist.study.answer import estimated
 from shortlist.study.insight.health import doubts_by_results
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Tie, remaining
@@ -90,7 +91,7 @@ def likely_tie(study: View) -> Tie | None:
     left = math.inf if projection.evaluations is None else projection.evaluations
     if projection.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
         return None
-    means, (one, other) = study.model.table()["mean"], projection.tie.means
+    means, (one, other) = estimated(study.model.table()), projection.tie.means
     span, enough = float(means.max() - means.min()), projection.tie.epsilon
     is_small = enough is not None and enough <= SMALL * span
     is_alike = is_small and abs(one - other) <= ALIKE * span
