@@ -21,13 +21,15 @@ evaluates few arms, and could not show that the means are not linear.
 mean of every arm bound σ (``noise.estimated``). They say nothing of the differences that it estimates.
 
 **Controls** are arms that are never listed. A request puts them on its block, beside what the plan asks
-for, and their results count as those of all arms do. No pair with one of them is tested, and without
-features no plan waits for them.
+for, and their results count as those of all arms do. No pair with one of them is tested and no plan asks
+for them. With features each has an indicator of its own (``Problem.reduced``), so that nothing is
+assumed of its mean.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -187,28 +189,43 @@ class ShiftedMeans(Means):
         self.noise, self._basis = problem.noise_of_arms, centred_basis(features)
         self.is_linear = self._basis.shape[1] < arms - 1
         level = np.full((arms, 1), arms**-0.5)
-        beside = problem._replace(features=np.hstack([self._basis, level]))
-        self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
-        self.shortest, self.costs = self._plans.shortest, self._plans.costs
+        among = problem._replace(
+            features=np.hstack([self._basis, level])[self._listable],
+            noise=self.noise[self._listable],
+            costs=problem.cost_of_arms[self._listable],
+        )
+        self._plans: Means = LinearMeans(among) if self.is_linear else OwnMeans(among)
+        self.shortest, self.costs = self._plans.shortest, problem.cost_of_arms
 
     def first(self) -> tuple[Integers, Reals]:
-        """The first plan, and its weights; without features no plan asks for controls."""
+        """The first plan, and its weights; no plan asks for controls."""
         plan, weights = self._plans.first()
-        return plan if self.is_linear else plan * self._listable, weights
+        return self._among_all(plan), self._among_all(weights)
 
     def before_fit(self, results: PlanResults) -> Integers:
         """The plan that is needed before these results say anything of every mean; zeros if none."""
-        return self._plans.before_fit(results)
+        return self._among_all(
+            self._plans.before_fit(results.placed(np.flatnonzero(self._listable)))
+        )
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
         """Weights for some pairs, and how many pulls give each what it needs."""
-        return self._plans.design(b, c, needs, urgency, start)
+        place = np.cumsum(self._listable) - 1
+        start = start[self._listable]
+        weights, total = self._plans.design(place[b], place[c], needs, urgency, start)
+        return self._among_all(weights), total
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
         """About ``length`` pulls by these weights."""
-        return self._plans.plan(weights, length, rng)
+        return self._among_all(self._plans.plan(weights[self._listable], length, rng))
+
+    def _among_all(self, values: Any) -> Any:
+        """Numbers of the arms that may be listed among zeros for controls."""
+        among = np.zeros(len(self._listable), values.dtype)
+        among[self._listable] = values
+        return among
 
     def summary(self, results: PlanResults) -> BlockEquations:
         """The normal equations."""
@@ -318,7 +335,7 @@ class Shifted(GuessAndVerify):
         arms, blocks, _ = results.singles
         listed = blocks[self._problem.may_be_listed[arms]]
         sizes = np.unique(listed, return_counts=True)[1].tolist()
-        twin._size = max(sizes, default=self._size)  # a plan may be of controls alone
+        twin._size = max(sizes, default=self._size)
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
@@ -350,10 +367,11 @@ class Shifted(GuessAndVerify):
         return filled(plan, weights, self._size), weights
 
     def _probes(self, count: int) -> Integers:
-        """One pull of each of the arms evaluated least often."""
+        """One pull of each of the arms evaluated least often that may be listed."""
         arms = len(self.plan)
         pulls = self._results.pulls + (self.plan if self._whole is None else 0)
         anyhow = np.random.default_rng(arms).permutation(arms)
+        anyhow = anyhow[self._problem.may_be_listed[anyhow]]
         probes = np.zeros(arms, np.int64)
         probes[anyhow[np.argsort(pulls[anyhow], kind="stable")][:count]] = 1
         return probes
