@@ -431,6 +431,6 @@ if __name__ == "__main__":
         "controls": (controls, 30),
         "health": (health, 400),
         "unknown": (unknown, 240),
-        "remaining": (remaining, 24),
+        "remaining": (remaining, 12),
     }
     kinds[what][0](count or kinds[what][1])

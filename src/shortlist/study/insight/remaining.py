@@ -189,10 +189,14 @@ def _remaining(study: View) -> Projection:
         # Failed and cancelled trials have used nothing up.
         left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
-    if (early := _too_early(study)) is not None:
+    early = _too_early(study)
+    # With shifted blocks plans are followed to the stop as soon as all arms are connected.
+    if early is not None and not study.problem.blocks.shifts:
         return early
     generator = np.random.default_rng([study.seed, SALT])
     drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
+    if drawn is None and early is not None:
+        return early
     if drawn is not None:
         return _by_draws(study, drawn)
     totals = _by_widths(study, study.model.posterior.copy())
