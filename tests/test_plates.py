@@ -291,12 +291,13 @@ def test_what_remains_is_whole_plates_and_holds_what_a_study_then_takes():
 
 
 def test_what_remains_counts_wells_that_are_open_and_those_of_controls():
-    study = measured(begin(arms=[*NAMES, "DMSO"], controls={"DMSO": 2}, sigma=1.0), 4)
-    before = study.remaining().evaluations
+    results = PlateResults(np.append(MEANS, 0.0))
+    study = begin(arms=[*NAMES, "DMSO"], controls={"DMSO": 2}, sigma=1.0)
+    before = results.measured(study, 4).remaining().evaluations
     plate = study.ask(12)
     assert study.remaining().evaluations == before
     for trial in plate[:5]:
-        study.tell(trial, value(trial))
+        study.tell(trial, results.value(trial))
     assert study.remaining().evaluations == before - 5
 
 
