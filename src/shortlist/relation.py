@@ -156,7 +156,7 @@ class Linear(Relation):
     @property
     def restricts(self) -> bool:
         """Whether some means are not of this form."""
-        return self.problem.rank < self.problem.arms
+        return self.problem.rank < self.problem.eligible
 
     @property
     def audited(self) -> bool:
@@ -171,7 +171,7 @@ class Linear(Relation):
     @property
     def explanation(self) -> str:
         """What is assumed of the means, in full sentences."""
-        words = f"The mean of every arm is linear in {self._features}"
+        words = f"The mean of every arm{self._of_others} is linear in {self._features}"
         if self.restricts:
             return (
                 f"{words}: θ·x, with one unknown θ for all arms. If the true means depart from "
@@ -183,13 +183,18 @@ class Linear(Relation):
     def method(self) -> str:
         """How the means were modelled, in a sentence in the past tense."""
         return (
-            f"Every arm had {self.problem.features_in_words} (rank {self.problem.rank:,}), "
+            f"Every arm{self._of_others} had {self.problem.features_in_words} "
+            f"(rank {self.problem.rank:,}), "
             f"and the means were modelled as linear in them{self._margin}."
         )
 
     @property
     def _features(self) -> str:
         return f"its {self.problem.features_in_words} (rank {self.problem.rank})"
+
+    @property
+    def _of_others(self) -> str:
+        return " that is not a control" if self.problem.controls.exist else ""
 
     @property
     def _margin(self) -> str:

@@ -202,7 +202,7 @@ def tell(
     """Record results: a whole plate or none of it; safe to repeat."""
     from shortlist.study.insight.watch import Watch
 
-    watch = Watch()  # what was known before is not said again
+    watch = Watch()  # a tie that was known before is not said again
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if block is not None and arm is None:

@@ -225,8 +225,12 @@ class PlanEngine:
     def projected(
         self, now: PlanProgress, count: int, rng: np.random.Generator
     ) -> NDArray[np.float64] | None:
-        """As the strategy has it."""
-        return now.strategy.projected(count, rng)
+        """As the strategy has it; where plans are whole blocks, less what is in of the plan."""
+        found = now.strategy.projected(count, rng)
+        if found is None or not now.strategy.counts_all:
+            return found
+        left = now.until_decision
+        return np.maximum(found - (int(now.strategy.plan.sum()) - left), left)
 
     def gaps(
         self,

@@ -185,7 +185,7 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
         every[rows] = means
         return every, 0.0
     known = problem.reduced[rows]
-    rank = int(np.linalg.matrix_rank(known))
+    rank = int(np.linalg.matrix_rank(known[problem.listable[rows]]))
     if rank < problem.rank:
         raise InvalidInput(
             f"means of {len(rows)} arms are given, which tell {rank} of the {problem.rank} "

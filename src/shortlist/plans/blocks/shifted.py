@@ -21,13 +21,16 @@ evaluates few arms, and could not show that the means are not linear.
 mean of every arm bound σ (``noise.estimated``). They say nothing of the differences that it estimates.
 
 **Controls** are arms that are never listed. A request puts them on its block, beside what the plan asks
-for, and their results count as those of all arms do. No pair with one of them is tested, and without
-features no plan waits for them.
+for, and their results count as those of all arms do. No pair with one of them is tested and no plan asks
+for them. With features each has an indicator of its own (``Problem.reduced``), so that nothing is
+assumed of its mean.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +41,15 @@ from shortlist.noise.noise import ShiftedBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
 from shortlist.plans.difference_bounds import SMALLEST_SHARE
-from shortlist.plans.evidence import ByEstimates, Evidence, OpenPairs, Verifier
-from shortlist.plans.guess_and_verify import NAMED_SETS, GuessAndVerify
+from shortlist.plans.evidence import (
+    PRIOR,
+    ByEstimates,
+    Evidence,
+    OpenPairs,
+    Verifier,
+    squared_threshold,
+)
+from shortlist.plans.guess_and_verify import LEAST_GROWTH, NAMED_SETS, GuessAndVerify
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.phased import QUARTER, SHORTEST
 from shortlist.plans.results import PlanResults
@@ -54,6 +64,8 @@ FIRST_PROBES, PROBES = 20, 0.1
 # Two arms that differ by more than this share of their difference along a direction that is unknown are
 # not compared: by what rounding makes of it, over the least eigenvalue that is known.
 BY_ROUNDING = 1e-13
+# A projection: the smallest gap that is drawn, in σ, and results beyond which nobody counts.
+SMALLEST_GAP, MOST_PROJECTED = 1e-6, 1e9
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,28 +199,43 @@ class ShiftedMeans(Means):
         self.noise, self._basis = problem.noise_of_arms, centred_basis(features)
         self.is_linear = self._basis.shape[1] < arms - 1
         level = np.full((arms, 1), arms**-0.5)
-        beside = problem._replace(features=np.hstack([self._basis, level]))
-        self._plans: Means = LinearMeans(beside) if self.is_linear else OwnMeans(problem)
-        self.shortest, self.costs = self._plans.shortest, self._plans.costs
+        among = problem._replace(
+            features=np.hstack([self._basis, level])[self._listable],
+            noise=self.noise[self._listable],
+            costs=problem.cost_of_arms[self._listable],
+        )
+        self._plans: Means = LinearMeans(among) if self.is_linear else OwnMeans(among)
+        self.shortest, self.costs = self._plans.shortest, problem.cost_of_arms
 
     def first(self) -> tuple[Integers, Reals]:
-        """The first plan, and its weights; without features no plan asks for controls."""
+        """The first plan, and its weights; no plan asks for controls."""
         plan, weights = self._plans.first()
-        return plan if self.is_linear else plan * self._listable, weights
+        return self._among_all(plan), self._among_all(weights)
 
     def before_fit(self, results: PlanResults) -> Integers:
         """The plan that is needed before these results say anything of every mean; zeros if none."""
-        return self._plans.before_fit(results)
+        return self._among_all(
+            self._plans.before_fit(results.placed(np.flatnonzero(self._listable)))
+        )
 
     def design(
         self, b: Integers, c: Integers, needs: Reals, urgency: Reals, start: Reals
     ) -> tuple[Reals, float]:
         """Weights for some pairs, and how many pulls give each what it needs."""
-        return self._plans.design(b, c, needs, urgency, start)
+        place = np.cumsum(self._listable) - 1
+        start = start[self._listable]
+        weights, total = self._plans.design(place[b], place[c], needs, urgency, start)
+        return self._among_all(weights), total
 
     def plan(self, weights: Reals, length: float, rng: np.random.Generator) -> Integers:
         """About ``length`` pulls by these weights."""
-        return self._plans.plan(weights, length, rng)
+        return self._among_all(self._plans.plan(weights[self._listable], length, rng))
+
+    def _among_all(self, values: Any) -> Any:
+        """Numbers of the arms that may be listed among zeros for controls."""
+        among = np.zeros(len(self._listable), values.dtype)
+        among[self._listable] = values
+        return among
 
     def summary(self, results: PlanResults) -> BlockEquations:
         """The normal equations."""
@@ -318,7 +345,7 @@ class Shifted(GuessAndVerify):
         arms, blocks, _ = results.singles
         listed = blocks[self._problem.may_be_listed[arms]]
         sizes = np.unique(listed, return_counts=True)[1].tolist()
-        twin._size = max(sizes, default=self._size)  # a plan may be of controls alone
+        twin._size = max(sizes, default=self._size)
         super(Shifted, twin).decide(results, seed)
         made = int(twin._results.pulls.sum())
         twin._order = in_random_order(twin.plan, twin._size, seed, made)
@@ -343,22 +370,91 @@ class Shifted(GuessAndVerify):
         needs = np.maximum(lacking, SHORTEST / pairs.variances)
         urgency = needs * pairs.variances
         weights, total = means.design(pairs.b, pairs.c, needs, urgency, self._weights)
-        length = max(means.shortest * made, min(made, QUARTER * total))
-        length = self._size * max(1, round(length / self._size))
+        length = self._length(made, total)
         probes = self._probes(int(PROBES * length) if self._shifted.is_linear else 0)
         plan = means.plan(weights, length - int(probes.sum()), rng) + probes
         return filled(plan, weights, self._size), weights
 
     def _probes(self, count: int) -> Integers:
-        """One pull of each of the arms evaluated least often."""
+        """One pull of each of the arms evaluated least often that may be listed."""
         arms = len(self.plan)
         pulls = self._results.pulls + (self.plan if self._whole is None else 0)
         anyhow = np.random.default_rng(arms).permutation(arms)
+        anyhow = anyhow[self._problem.may_be_listed[anyhow]]
         probes = np.zeros(arms, np.int64)
         probes[anyhow[np.argsort(pulls[anyhow], kind="stable")][:count]] = 1
         return probes
 
     # What a study shows
+
+    def projected(self, count: int, rng: np.random.Generator) -> Reals | None:
+        """By the plans that follow the last decision, for means and noise that are drawn."""
+        guess = self._guess
+        if guess is None or not guess.compares_all:
+            return None
+        drawn = guess.draw(np.arange(len(guess.means)), count, rng) * self._problem.sigma
+        luck = rng.standard_normal(count)
+        return np.array(
+            [
+                self._plans_until(*self._lacking(guess.means + error, guess, z))
+                for error, z in zip(drawn, luck, strict=True)
+            ]
+        )
+
+    def _lacking(self, means: Reals, guess: Fit, luck: float) -> tuple[float, bool]:
+        """The results that the m best take to pass, if these are the means; whether they are named.
+
+        ``luck`` is that of the results to come, in standard errors.
+        """
+        problem, tables = self._problem, self._tables
+        inside = problem.best_of(means)
+        b, c = np.flatnonzero(inside), tables.others(inside)
+        here, has_row = np.ix_(b, c), np.isin(b, tables.rows)
+        gaps = means[b][:, None] - means[c] + problem.epsilon
+        variances = guess.variances(b)[:, c]
+        named = [(each.evidence, each.risk(inside)) for each in tables.namings if each.risk(inside)]
+        have, scores, prior = np.zeros((3, *gaps.shape))
+        level, is_open = tables.level, np.ones(gaps.shape, np.bool_)
+        if named and has_row.all():
+            evidence, risk = named[-1]
+            rows, level = tables.of(inside), -math.log(risk)
+            have, scores, prior = (
+                each[np.ix_(rows, c)]
+                for each in (evidence.information, evidence.scores, evidence.prior)
+            )
+            is_open = tables.margins(inside) < 0.0
+        elif len(tables.namings) < len(self._shares):
+            level = -math.log(problem.delta * self._shares[len(tables.namings)])
+        if not is_open.any():
+            return 0.0, bool(named)
+        needs = to_pass(gaps, have, scores, prior, level, problem.sigma, luck)[is_open]
+        rows, columns = np.nonzero(is_open)
+        if not needs.any():
+            return 0.0, bool(named)
+        urgency = needs * variances[is_open]
+        weights = self._weights
+        _, total = self._shifted.design(b[rows], c[columns], needs, urgency, weights)
+        return total, bool(named)
+
+    def _plans_until(self, lacking: float, named: bool) -> float:
+        """The results from the last decision to the end of the plan at which so many are in.
+
+        What is not named yet counts from the next plan on.
+        """
+        made, length, spent = float(self._results.pulls.sum()), float(self.plan.sum()), 0.0
+        while spent < MOST_PROJECTED:
+            spent += length
+            lacking -= length if named else 0.0
+            if named and lacking <= 0.0:
+                break
+            named = True
+            length = self._length(made + spent, max(lacking, 0.0))
+        return spent if spent < MOST_PROJECTED else math.inf
+
+    def _length(self, made: float, total: float) -> int:
+        """The length of a plan of whole blocks after so many results, where ``total`` seem to lack."""
+        length = max(self._shifted.shortest * made, min(made, QUARTER * total))
+        return self._size * max(1, round(length / self._size))
 
     @property
     def _level(self) -> float:
@@ -383,6 +479,41 @@ class Shifted(GuessAndVerify):
         lower, upper = super().intervals()
         level = 0.0 if self._whole is None else self._level
         return lower + level, upper + level
+
+
+def to_pass(
+    gaps: Reals,
+    have: Reals,
+    scores: Reals,
+    prior: Reals,
+    level: float,
+    sigma: float,
+    luck: float,
+) -> Reals:
+    """The information with which pairs of these gaps pass, beyond what they have.
+
+    The scores grow by the gap, and by ``luck`` times their standard error. ``prior`` is ρ, 0 where it
+    is not known yet.
+
+    Examples
+    --------
+    >>> one = np.ones(1)
+    >>> fresh = 0 * one, 0 * one, 0 * one
+    >>> [to_pass(gap * one, *fresh, 3.0, 1.0, 0.0).round(1).item() for gap in (1.0, 2.0)]
+    [10.1, 2.5]
+    """
+    gaps = np.maximum(gaps, SMALLEST_GAP * sigma)
+    behind = gaps * have - scores  # of what the gap would have given
+    total = np.maximum(have, squared_threshold(level, 1.0 / PRIOR) * (sigma / gaps) ** 2)
+    for _ in range(4):
+        grown = np.maximum(total / np.where(prior > 0.0, prior, PRIOR * total), LEAST_GROWTH)
+        height = np.sqrt(squared_threshold(level, grown)) - luck * np.sqrt(
+            np.maximum(1.0 - have / total, 0.0)
+        )
+        height = np.maximum(height, 0.0) * sigma
+        root = (height + np.sqrt(np.maximum(height**2 + 4.0 * gaps * behind, 0.0))) / (2.0 * gaps)
+        total = np.maximum(root**2, 1e-9)
+    return np.maximum(total - have, 0.0)
 
 
 def filled(plan: Integers, weights: Reals, size: int) -> Integers:

@@ -1,6 +1,7 @@
-"""What is said by itself while a study goes on: each new finding once, and two arms that look alike.
+"""What is said by itself while a study goes on: what is in doubt, and two arms that look alike.
 
-It is looked for whenever the results have grown by half, so that it costs little.
+It is looked for whenever the results have grown by half, so that it costs little, and when the study
+stops. A doubt that stands is said at every look.
 """
 
 from __future__ import annotations
@@ -30,37 +31,41 @@ ALIKE, SMALL = 0.05, 0.15
 
 @dataclass
 class Watch:
-    """Which findings were said, and when to look for new ones."""
+    """What was said, and when to look again."""
 
     due: int = FIRST  # results at the next look; read after every one, so no call
     _said: set[str] = field(default_factory=set)
+    _doubted_at: int = -1  # results when doubts were last said
 
     def look_soon(self) -> None:
         """Look at the next opportunity, as when the study stops."""
         self.due = 0
 
     def news(self, study: View, *, final: bool = False) -> list[Warning]:
-        """What was found since the last look, each finding once; a final look is always made.
+        """What is in doubt now, and what else was found since the last look; a final look is always made.
 
-        If it is interrupted, nothing counts as said.
+        That linear means are rejected, and that two arms look alike, is said once. If it is
+        interrupted, nothing counts as said.
         """
-        warnings: dict[str, Warning] = {}
-        results, due = len(study.taken), self.due
+        once: dict[str, Warning] = {}
+        standing: dict[str, Warning] = {}
+        results, due, doubted_at = len(study.taken), self.due, self._doubted_at
         if study.audit.rejection is not None:
             if "rejection" not in self._said:
-                warnings["rejection"] = LinearityRejected(advice(study))
+                once["rejection"] = LinearityRejected(advice(study))
         elif final or results >= due:
             due = math.ceil(GROWTH * max(results, FIRST))
-            for finding in doubts_by_results(study):
-                words = f"{finding.words} {finding.remedy}"
-                warnings.setdefault(finding.name, GuaranteeInDoubt(words))
-            if words := slack_beyond_results(study):
-                warnings["slack"] = UserWarning(words)
+            if results != doubted_at:
+                for finding in doubts_by_results(study):
+                    words = f"{finding.words} {finding.remedy}"
+                    standing.setdefault(finding.name, GuaranteeInDoubt(words))
+                doubted_at = results
+            if "slack" not in self._said and (words := slack_beyond_results(study)):
+                once["slack"] = UserWarning(words)
             if not study.done and "tie" not in self._said and (tie := likely_tie(study)):
-                warnings["tie"] = LikelyTie(tie.advice)
-        new = [warning for name, warning in warnings.items() if name not in self._said]
-        self._said, self.due = self._said | set(warnings), due
-        return new
+                once["tie"] = LikelyTie(tie.advice)
+        self._said, self.due, self._doubted_at = self._said | set(once), due, doubted_at
+        return [*standing.values(), *once.values()]
 
 
 def slack_beyond_results(study: View) -> str:
