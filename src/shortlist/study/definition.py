@@ -138,9 +138,12 @@ class Definition:
         if self.features is not None:
             fits = len(self.columns or ()) == self.features.shape[1]
             given = Features(self.features, self.names, self.columns if fits else None)
-        noise = Noise.read(self.choices["sigma"])
-        asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
-        asked["controls"] = Controls.read(self.choices["controls"])
+        try:  # only what is stored can be wrong here: what was given was checked
+            noise = Noise.read(self.choices["sigma"])
+            asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
+            asked["controls"] = Controls.read(self.choices["controls"])
+        except (LookupError, TypeError, ValueError) as error:
+            raise DamagedStorage(f"the stored settings cannot be read: {error!r}.") from error
         return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
