@@ -46,7 +46,6 @@ from shortlist.study.plate import write_plate
 from shortlist.study.view import more_than_needed
 
 if TYPE_CHECKING:
-    from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 

@@ -158,7 +158,7 @@ def _notes(cell: dict[str, str]) -> str:
     Examples
     --------
     >>> _notes({"arm": "ash", "value": "1", "date": "2 May"})
-    ' (8ac0a5a8)'
+    ' (fd49eba7)'
     >>> _notes({"arm": "ash", "value": "1", "date": ""})
     ''
     """
