@@ -313,9 +313,7 @@ def test_what_commands_rarely_say_is_translated_too() -> None:
     say = CommandLine("screen.db")
     cut = "repeat the call with if_told='same', or with a key= for unrequested data: it counts once"
     assert say(cut) == "repeat the command: it counts once"
-    way = (
-        f"study.tell_many(read_untold({'/tmp/a b.csv'!r}), if_told='ignore') with shortlist.study.x"
-    )
+    way = f"study.tell_many(shortlist.read_untold({'/tmp/a b.csv'!r}), if_told='same')"
     assert (
         say(f"tell them with {way}.") == 'tell them with `shortlist tell screen.db "/tmp/a b.csv"`.'
     )

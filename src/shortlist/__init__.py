@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
     from shortlist.simulation.outlook import forecast as forecast
+    from shortlist.study.running.untold_results import read_untold as read_untold
     from shortlist.study.study import Study as Study
 
 
@@ -40,6 +41,7 @@ __all__ = [
     "forecast",
     "instances",
     "plot",
+    "read_untold",
     "report",
     "repurposing",
     "rule",
@@ -60,6 +62,7 @@ _HOMES = {
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",
     "forecast": "shortlist.simulation.outlook",
+    "read_untold": "shortlist.study.running.untold_results",
     "rule": "shortlist.rules.rule",
 }
 

@@ -63,7 +63,7 @@ COMMANDS = {
     r"by Study\.load\(storage, name\)": "with --study NAME",
     r", with Study\.load\(storage, \w+=…\)": "",
     r"call shortlist\.data\.fetch\(\)": "run `shortlist data fetch`",
-    r"study\.tell_many\(read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\) with [\w.]*\w": (
+    r"study\.tell_many\(shortlist\.read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\)": (
         "`shortlist tell {study} {file}`"
     ),
     r"the call with if_told='\w+', or with a key= for unrequested data": "the command",

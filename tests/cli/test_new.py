@@ -38,10 +38,7 @@ def test_the_lower_bound_is_that_of_the_theory(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("algorithm", [None, "m-LinGapE", "Phased"])
-def test_the_forecast_is_that_of_compare(
-    folder: Path, algorithm: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(outlook, "PATIENCE", 1000.0)  # a busy machine would make fewer runs
+def test_the_forecast_is_that_of_compare(folder: Path, algorithm: str | None) -> None:
     write(pilot="pilot.csv", epsilon=0.05, algorithm=algorithm)
     linear_pilot("C09", "C10", "C14", "C18")
     forecast = asked("new", "screen.toml")["outlook"]["forecast"]

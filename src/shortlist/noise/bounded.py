@@ -152,6 +152,7 @@ class InRange(Bounded):
         )
 
 
+@dataclass(frozen=True)
 class StatedRange:
     """Bounds for results in the range that is stated, at their own variance: σ is not used.
 
@@ -166,6 +167,7 @@ class StatedRange:
         return InRange(*stated.limits, stated, algorithm)
 
 
+@dataclass(frozen=True)
 class WithinBlocks(StatedRange):
     """The same for differences within blocks: a range must be stated."""
 
@@ -179,12 +181,6 @@ class WithinBlocks(StatedRange):
                 "out blocks."
             )
         return super().noise(stated, algorithm)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WithinBlocks)
-
-    def __hash__(self) -> int:
-        return hash(WithinBlocks)
 
 
 @dataclass(frozen=True)

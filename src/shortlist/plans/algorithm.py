@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -115,6 +115,16 @@ class Planned(Algorithm):
     in_range: Planned | None = None
     own_sigma: Planned | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both are made of the same parts, also where one is a copy of the other."""
+        return type(other) is type(self) and all(
+            _made_of(getattr(self, part.name)) == _made_of(getattr(other, part.name))
+            for part in fields(self)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def settings(self) -> dict[str, Any]:
         """Its name: the strategy is the user's own code."""
@@ -192,3 +202,16 @@ class Planned(Algorithm):
             reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
         relation = relation_on(problem, self.relation)
         return Parts(self.threshold, setting, relation, self.engine(self.strategy, reduced))
+
+
+def _made_of(part: object) -> object:
+    """What to compare of a part: a copy of a ``partial`` does not equal it.
+
+    Examples
+    --------
+    >>> partial(int, base=2) == partial(int, base=2)
+    False
+    >>> _made_of(partial(int, base=2)) == _made_of(partial(int, base=2))
+    True
+    """
+    return (part.func, part.args, part.keywords) if isinstance(part, partial) else part

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -95,6 +96,23 @@ def copied(model: Any) -> Any:
     drawn = [key for key, value in twin.get_params().items() if value is None]
     fixed = {key: 0 for key in drawn if key.rpartition("__")[2] == "random_state"}
     return twin.set_params(**fixed) if fixed else twin
+
+
+def _parameters(model: Any) -> dict[str, str]:
+    """What a model was made with, in words, without where it lies in memory.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> _parameters(SimpleNamespace(depth=3, kernel=print))
+    {'depth': '3', 'kernel': '<built-in function print>'}
+    """
+    has_parameters = hasattr(model, "get_params")
+    made_with = model.get_params() if has_parameters else getattr(model, "__dict__", {})
+    return {
+        str(key): re.sub(r" at 0x[0-9a-fA-F]+", "", repr(made_with[key]))
+        for key in sorted(made_with, key=str)
+    }
 
 
 def predicted(model: Any, features: Reals, averages: Reals) -> Reals:
@@ -479,8 +497,10 @@ class Guided(Algorithm):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The class of the model, which is the user's own code."""
-        return {"model": self.model_name}
+        """The class of the model, which is the user's own code, and its parameters in words."""
+        if self.model is None:
+            return {"model": None}
+        return {"model": self.model_name, "parameters": _parameters(self.model)}
 
     @classmethod
     def read(cls, settings: dict[str, Any]) -> Self:

@@ -23,7 +23,7 @@ from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import Steps
-from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, warn_caller
 from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
@@ -84,6 +84,7 @@ class Log:
         self._lock = threading.RLock()
         self._is_paused = False
         self._is_changing = False
+        self._said_rounding = False  # that means are rounded otherwise here
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
         self._leases: Mapping[str, float] = {}  # of runs, as they were last read
         # How many changes ledger, model and storage agree on; −1 before anything was read, and there
@@ -282,10 +283,18 @@ class Log:
         if ledger.has_news:
             self._take_news()
             own = self._checkpoint()
-            if own.machine == stored.machine and own.posterior != stored.posterior:
-                raise DamagedStorage(
-                    f"{self.storage.where}: the stored results give different means than when "
-                    "they were written. They were altered; restore them from a copy."
+            differs = own.machine == stored.machine and own.posterior != stored.posterior
+            if differs and not self._said_rounding:
+                # Nothing was altered: the fingerprint covers every result.
+                self._said_rounding = True
+                warn_caller(
+                    UserWarning(
+                        f"{self.storage.where}: means of the same results are rounded otherwise here than "
+                        "where they were stored, as with another number of threads "
+                        "(OPENBLAS_NUM_THREADS) or another NumPy. All stored results are as they were "
+                        "written. Where two candidates are nearly alike, what is asked next and the list "
+                        "may differ between the two."
+                    )
                 )
         self._agreed = ledger.changes
 
@@ -852,9 +861,17 @@ class Log:
                 f"new arms. Nothing was changed. {again}"
             )
 
-    def step(self, kind: Kind) -> None:
-        """Take a stop back, or go on by verifying the answer."""
-        self.change(lambda change: self._ledger.step(kind, change.now, worker()))
+    def step(self, kind: Kind, check: Callable[[], bool]) -> None:
+        """Take a stop back, or go on by verifying the answer.
+
+        ``check`` looks at the study as it is then, and says whether there is anything to do, or raises.
+        """
+
+        def act(transaction: Transaction) -> None:
+            if check():
+                self._ledger.step(kind, transaction.now, worker())
+
+        self.change(act)
 
     def widen(self, epsilon: object) -> None:
         """Go on with a larger ε, or stop with it; nothing if it is as large already."""

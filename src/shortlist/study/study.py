@@ -23,7 +23,6 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.errors import (
     ArmSetAside,
-    DamagedStorage,
     GuaranteeInDoubt,
     InvalidInput,
     InvalidSetting,
@@ -316,21 +315,11 @@ class Study(View):
 
         back_end = open_storage(storage, create=False)
         study = cls.__new__(cls)
-        try:
-            study.name, settings = open_study(back_end, name)
-            definition, study.created_at = (
-                Definition.read(settings, study.name),
-                settings.created_at,
-            )
-            chosen, threshold = definition.recalled(algorithm, study.name)
-            problem = definition.problem().locked()
-            study._begin(chosen.bind(problem, threshold), definition, back_end)
-        except ShortlistError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DamagedStorage(
-                f"{back_end.where} cannot be read: {error!r}. Restore it from a copy."
-            ) from error
+        study.name, settings = open_study(back_end, name)
+        definition, study.created_at = Definition.read(settings, study.name), settings.created_at
+        chosen, threshold = definition.recalled(algorithm, study.name)
+        problem = definition.problem().locked()
+        study._begin(chosen.bind(problem, threshold), definition, back_end)
         return study
 
     if not TYPE_CHECKING:  # a type checker knows what a study has
@@ -933,11 +922,15 @@ class Study(View):
 
     def reopen(self) -> None:
         """Undo the stop: the study may be asked again, and stops again after a result."""
-        if not self.done:
-            raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.why_final:
-            raise InvalidInput(self.why_final)
-        self._log.step("reopened")
+
+        def check() -> bool:
+            if not self.done:
+                raise InvalidInput("the study has not stopped: there is nothing to reopen.")
+            if self.why_final:
+                raise InvalidInput(self.why_final)
+            return True
+
+        self._log.step("reopened", check)
 
     def widen(self, epsilon: float) -> None:
         """Go on with a larger ε: the study stops at once if its list is certified at that.
@@ -997,12 +990,16 @@ class Study(View):
         >>> study.run(measure, progress=False).guarantee.first_words
         'Proven'
         """
-        self.refresh()
-        if self.model.verifies:
-            return
-        if why := cannot_verify(self):
-            raise InvalidInput(why)
-        self._log.step("verifying")
+
+        def check() -> bool:
+            if self.model.verifies:
+                return False
+            if why := cannot_verify(self):
+                raise InvalidInput(why)
+            return True
+
+        self._log.step("verifying", check)
+        self._speak()
 
     def retire(
         self, arm: int | str, *, reason: str = "", whatever_the_results: bool = False
