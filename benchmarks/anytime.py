@@ -26,7 +26,6 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.certified import Certified
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.plans.guide import Guided
-from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.problem import Problem
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.model import Model
@@ -93,7 +92,6 @@ ALGORITHMS = {
     "KL-LUCB (mixture)": None,
     "LUCB": None,
     "m-LinGapE": None,
-    "MisLid": MisLid(misspecification=0.0),
 }
 
 

@@ -245,7 +245,7 @@ def cost(runs: int) -> None:
     for entry in suite.suite():
         instance = entry.instance
         if entry.kind == suite.LIES:
-            continue  # its means are not linear: MisLid is for it
+            continue  # its means are not linear
         frame = shortlist.compare("auto", instance, runs=runs, audit=True, progress=False).frame
         before = (frame["samples"] - frame["audited"]).mean()
         print(

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 import shortlist
-from misspecified import lying
 from shortlist.catalog.recommendation import recommended
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
@@ -82,7 +81,7 @@ class Entry:
         """Those that are proven on it."""
         K, rank = self.instance.features.shape
         if self.kind == LIES:
-            return (shortlist.MisLid(misspecification=C), *CLASSICAL)
+            return CLASSICAL
         if self.kind == COINS:
             return (*LINEAR, *CLASSICAL, *KL)
         slow = (*TRACKING, *TRACKING_WITH_PILOT) if K * rank**2 > LARGE else ()
@@ -95,7 +94,7 @@ class Entry:
     def auto(self) -> str:
         """The name of what ``"auto"`` takes; where features lie, of what is for that."""
         if self.kind == LIES:
-            return shortlist.MisLid(misspecification=C).name
+            return "Guess-and-verify (own results)"
         return recommended(self.instance.problem(DELTA, 0.0, None)).name
 
     def limit(self) -> float:
@@ -119,6 +118,17 @@ def unit(K: int, N: int, m: int, gap: float, seed: int = 1) -> Instance:
     ordered = np.sort(features @ theta)[::-1]
     theta *= gap / (ordered[m - 1] - ordered[m])
     return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=0.5)
+
+
+def lying(K: int, N: int, m: int, c: float, seed: int) -> Instance:
+    """Unit-norm features and θ, and every mean off Xθ by c, up or down."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((K, N))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    theta = rng.standard_normal(N)
+    theta /= np.linalg.norm(theta)
+    means = features @ theta + c * rng.choice([-1.0, 1.0], K)
+    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
 
 
 def entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -22,7 +22,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
     "Phased": {"algorithm": "Phased"},
-    "MisLid": {"algorithm": shortlist.MisLid(misspecification=0.05)},
     "pairs-in-doubt": {"budget": 60},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
     "minimize": {"algorithm": "m-LinGapE", "direction": "minimize"},

@@ -18,7 +18,7 @@ import pytest
 
 import shortlist
 from paths import TESTS
-from shortlist import GIFA, MisLid, Study
+from shortlist import GIFA, Study
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
@@ -52,8 +52,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "Racing": {"algorithm": "Racing"},
     "KL-LUCB": {"algorithm": "KL-LUCB", **COINS},
     "KL-Racing": {"algorithm": "KL-Racing", **COINS},
-    "MisLid": {"algorithm": MisLid(misspecification=0.05)},
-    "MisLid, glr": {"algorithm": MisLid(misspecification=0.05, stop="glr")},
     "pairs-in-doubt": {"budget": 30},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
 }
@@ -307,7 +305,7 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "shift"), [("m-LinGapE", 0), ("Phased", 1), ("MisLid", 2)])
+@pytest.mark.parametrize(("kind", "shift"), [("m-LinGapE", 0), ("Phased", 1), ("LinGIFA", 2)])
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
     kind: str, shift: int
 ) -> None:
@@ -339,8 +337,6 @@ STRATEGIES = {
     "Racing (paired)": find_algorithm("Racing (paired)"),
     "KL-LUCB": find_algorithm("KL-LUCB"),
     "KL-Racing": find_algorithm("KL-Racing"),
-    "MisLid": MisLid(misspecification=0.05),
-    "MisLid, glr": MisLid(misspecification=0.05, stop="glr"),
     "pairs-in-doubt": PairsInDoubt(budget=60),
 }
 

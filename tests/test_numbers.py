@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist import GIFA, MisLid, Study, errors
+from shortlist import GIFA, Study, errors
 from shortlist.features import fits_own_units, reduce_to_rank
 from shortlist.numerics.blockwise import even
 from shortlist.posterior.posterior import LEAST_SHARE, Posterior
@@ -30,8 +30,6 @@ ALGORITHMS = [
     "Phased",
     "Uniform",
     "Racing",
-    MisLid(misspecification=0.01),
-    MisLid(misspecification=0.0, stop="glr"),
 ]
 UNITS = [
     (1.0, 1e-9, 1e7),
@@ -165,15 +163,13 @@ SETTINGS: list[tuple[Any, str | None]] = [
     ("LinGame", None),
     ("Phased", None),
     ("Uniform", None),
-    (MisLid(misspecification=0.0), None),
-    (MisLid(misspecification=0.0, stop="glr"), None),
 ]
 
 
 def errors_among(apart: float, algorithm: Any, threshold: str | None, epsilon: float) -> int:
     x, theta = nearly_equal(apart)
     instance = shortlist.instances.from_arrays(x, theta=theta, m=1, sigma=1.0)
-    runs = 12 if isinstance(algorithm, str) else 5  # MisLid takes longer
+    runs = 12
     got = shortlist.compare(
         [algorithm],
         instance,

@@ -196,7 +196,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
 
     Parameters
     ----------
-    algorithm : str, GIFA, Planned, MisLid, or PairsInDoubt
+    algorithm : str, GIFA, Planned, or PairsInDoubt
         What ``Study`` and ``compare`` take.
     runs : int
         Simulated runs, of which errors are counted.

@@ -24,8 +24,6 @@ ALGORITHMS = [
     "LUCB",
     "UGapE",
     "LinGIFA",
-    shortlist.MisLid(misspecification=0.0),
-    shortlist.MisLid(misspecification=0.02, stop="glr"),
 ]
 
 

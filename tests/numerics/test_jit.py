@@ -68,9 +68,7 @@ def followed(algorithm: Any, change_over: int) -> tuple[list[int], str, bool]:
     return arms, study._log.model.digest(), study.done
 
 
-@pytest.mark.parametrize(
-    "algorithm", [*ALGORITHMS, shortlist.MisLid(misspecification=0.2)], ids=str
-)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_young_study_is_interpreted_and_nobody_sees_it(patience: Any, algorithm: Any) -> None:
     monkey_limit, jit.PATIENCE = jit.PATIENCE, 0.0
     machine = followed(algorithm, 0)

@@ -22,7 +22,6 @@ from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
-from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.results import PlanResults, add_result
 from shortlist.plans.uniform import CONTRAST_MIXTURE, Uniform
 from shortlist.problem import Problem
@@ -33,7 +32,6 @@ from shortlist.study.guarantee_parts import conditions
 from without_blocks import WITHOUT_BLOCKS
 
 NAMES: list[Any] = [n for n in WITHOUT_BLOCKS if isinstance(ALGORITHMS[n], Planned)]
-NAMES += [MisLid(misspecification=0.05)]
 CLASSICAL = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=QUIET)
 # Some of them are for results in [0, 1] only.
 CHANCES = 1.0 / (1.0 + np.exp(-6.0 * (MEANS - 0.65)))  # the second and third best: 0.80 and 0.25
@@ -362,7 +360,7 @@ def test_problem_knows_whether_it_is_classical() -> None:
     assert not Problem.of(X, 1, sigma=1.0).is_classical
 
 
-@pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
+@pytest.mark.parametrize("name", ["Phased", "Uniform"])
 def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     study = begin(name)
     plan = study.procedure.engine.setup.wanted
@@ -374,9 +372,7 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     assert study.evaluations == plan.sum() + extra
     assert study.stage == "rounds"
     strategy: Any = study.round.strategy
-    holder = strategy if isinstance(name, MisLid) else strategy._differences
-    counted = (holder._results if isinstance(name, MisLid) else holder.results).pulls
-    assert counted.tolist() == plan.tolist()
+    assert strategy._differences.results.pulls.tolist() == plan.tolist()
     assumed = dict(conditions(study))["Unrequested data"]
     assert "Whether and when they were told did not depend" in assumed
     page = (DOCS / "algorithms.md").read_text()

@@ -155,7 +155,6 @@ def test_after_a_rejection_it_goes_on() -> None:
         {"sigma": np.linspace(0.4, 0.8, 16)},
         {"sigma": "estimate"},
         {"sigma": "estimate per arm"},
-        {"algorithm": shortlist.MisLid(misspecification=0.05)},
     ],
     ids=str,
 )

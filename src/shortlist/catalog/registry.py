@@ -39,8 +39,7 @@ USUAL = (
 def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     """The names of the algorithms to choose among, with a line about each.
 
-    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
-    ``shortlist.Guided``, which may have a model of yours.
+    ``shortlist.Guided`` is not among them, which may have a model of yours.
 
     Parameters
     ----------
@@ -69,7 +68,7 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            "an algorithm must be a name or an algorithm object (GIFA, Planned, MisLid, Guided, "
+            "an algorithm must be a name or an algorithm object (GIFA, Planned, Guided, "
             f"PairsInDoubt), got {type(choice).__name__}."
         )
     for name, kind in NEEDING.items():

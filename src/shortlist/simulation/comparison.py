@@ -58,7 +58,7 @@ def compare(
 
     Parameters
     ----------
-    algorithms : str, GIFA, Planned, MisLid or several of them
+    algorithms : str, GIFA, Planned or several of them
         By name (see ``shortlist.algorithms``) or composed. The same rules with two thresholds:
         ``GIFA(threshold="pilot", name="m-LinGapE, pilot")`` and so on.
     instance : Instance, or several of them
