@@ -21,7 +21,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE": {"algorithm": "m-LinGapE"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
-    "Phased": {"algorithm": "Phased"},
+    "Guess-and-verify": {"algorithm": "Guess-and-verify"},
     "pairs-in-doubt": {"budget": 60},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
     "minimize": {"algorithm": "m-LinGapE", "direction": "minimize"},

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import shortlist
+from examples.race import RACE
 from paths import TESTS
 from shortlist import GIFA, Study
 from shortlist.catalog.registry import find_algorithm
@@ -47,11 +48,8 @@ KINDS: dict[str, dict[str, Any]] = {
     "LinGame": {"algorithm": "LinGame"},
     "FWS": {"algorithm": "FWS"},
     "lazy": {"algorithm": "lazy track-and-stop"},
-    "Phased": {"algorithm": "Phased"},
-    "Uniform": {"algorithm": "Uniform"},
-    "Racing": {"algorithm": "Racing"},
-    "KL-LUCB": {"algorithm": "KL-LUCB", **COINS},
-    "KL-Racing": {"algorithm": "KL-Racing", **COINS},
+    "Guess-and-verify": {"algorithm": "Guess-and-verify"},
+    "bets": COINS,
     "pairs-in-doubt": {"budget": 30},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
 }
@@ -277,7 +275,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["LUCB both arms", "Phased", "sigma estimated"])
+@pytest.mark.parametrize("kind", ["LUCB both arms", "Guess-and-verify", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
     places: list[dict[str, Any]] = [
@@ -305,7 +303,9 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "shift"), [("m-LinGapE", 0), ("Phased", 1), ("LinGIFA", 2)])
+@pytest.mark.parametrize(
+    ("kind", "shift"), [("m-LinGapE", 0), ("Guess-and-verify", 1), ("LinGIFA", 2)]
+)
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
     kind: str, shift: int
 ) -> None:
@@ -331,12 +331,8 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
 
 
 STRATEGIES = {
-    "Phased": find_algorithm("Phased"),
-    "Uniform": find_algorithm("Uniform"),
-    "Racing": find_algorithm("Racing"),
-    "Racing (paired)": find_algorithm("Racing (paired)"),
-    "KL-LUCB": find_algorithm("KL-LUCB"),
-    "KL-Racing": find_algorithm("KL-Racing"),
+    "Guess-and-verify": find_algorithm("Guess-and-verify"),
+    "Race": RACE,
     "pairs-in-doubt": PairsInDoubt(budget=60),
 }
 

@@ -256,18 +256,6 @@ def test_errors_with_noise_by_arm(name: str) -> None:
     assert pd.concat(own)["samples"].mean() < 0.8 * worst["samples"].mean()
 
 
-def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
-    instance = shortlist.instances.from_arrays(np.eye(3), means=[1.0, 0.5, 0.2], m=1, sigma=0.5)
-    options: dict[str, Any] = {"runs": 20, "progress": False}
-    one = shortlist.compare("Uniform", instance, **options).frame
-    each = shortlist.compare("Uniform", instance, sigma=[0.1, 0.5, 0.2], **options).frame
-    pd.testing.assert_frame_equal(one, each)
-    with pytest.raises(errors.InvalidSetting, match=r"='estimate' needs: .* Guess-and-verify"):
-        shortlist.compare("Uniform", instance, sigma="estimate", **options)
-    with pytest.raises(errors.InvalidSetting, match="='estimate per arm' needs: give a number"):
-        shortlist.compare("Uniform", instance, sigma="estimate per arm", **options)
-
-
 def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:
     study = begin(sigma=pd.Series(EACH, index=list(NAMES)).iloc[::-1])
     assert study.problem.noise.each.tolist() == EACH  # type: ignore[union-attr]

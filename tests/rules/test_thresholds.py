@@ -11,9 +11,7 @@ import pytest
 from scipy.stats import binom
 
 import shortlist
-from shortlist.numerics.kl import relative_entropy
 from shortlist.plans.arm_bounds import INTERVAL
-from shortlist.plans.racing import ALPHA, K1, KL_MIXTURE, exploration
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     TWO_ARM_PRIOR,
@@ -162,8 +160,6 @@ def printed(study: shortlist.Study) -> np.ndarray:
         first, left = len(procedure.engine.setup.initial) / 6, study.problem.noise.left_of(delta)
         C = mixture_threshold(np.log(1 / left), pulls / first)
         return np.asarray(C * sigma / np.sqrt(pulls))
-    if "left the race" in procedure.interval.meaning:
-        C = np.sqrt(2 * np.log(K1 * 6 * pulls**ALPHA / delta))
     return np.asarray(C * sigma * np.sqrt(np.diag(gram)))
 
 
@@ -183,9 +179,6 @@ def printed(study: shortlist.Study) -> np.ndarray:
         ({**FEATURES, "threshold": "determinant", "S": 2.0}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
         ({**FEATURES, "threshold": "frequentist", "S": 2.0}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
         ({"features": X, "budget": 150}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
-        ({"algorithm": "Racing"}, "μ̂ ± Cσ/√N"),
-        ({"algorithm": "Racing (paired)"}, INTERVAL.formula),
-        ({"algorithm": "Uniform"}, INTERVAL.formula),
         ({"algorithm": OWN_RESULTS, "sigma": "estimate"}, INTERVAL.formula),
     ],
     ids=lambda each: (
@@ -206,23 +199,3 @@ def test_the_interval_is_the_one_that_is_printed(given: dict[str, Any], formula:
     assert study.procedure.interval.formula == formula
     shown = (table["upper"] - table["lower"]).to_numpy() / 2
     np.testing.assert_allclose(shown, printed(study), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "name", ["KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"]
-)
-def test_the_ends_of_coins_are_where_the_words_have_them(name: str) -> None:
-    study = shortlist.Study(arms=list("abc"), m=1, seed=1, algorithm=name, **COINS)
-    rng, means = np.random.default_rng(0), [0.9, 0.6, 0.1]
-    to_the_end_of_a_plan(study, lambda t: float(rng.random() < means[t.arm]), 90)
-    C = study.procedure.engine.threshold(study.model.posterior, study.round)
-    for pulls, mean, upper in study.table()[["pulls", "mean", "upper"]].itertuples(index=False):
-        level = C**2 / 2
-        if "by the results of this arm" in study.procedure.interval.meaning:
-            level = exploration(
-                KL_MIXTURE, np.array([np.log(3 / 0.05), 0.0]), 1, pulls, pulls * mean
-            )
-        elif "left the race" in study.procedure.interval.meaning:
-            level = np.log(K1 * 3 * pulls**ALPHA / 0.05)
-        if upper < 1.0:
-            assert pulls * relative_entropy(mean, upper) == pytest.approx(level, rel=1e-5)

@@ -89,7 +89,6 @@ def test_comparisons_are_the_same_for_other_instances_and_cuts() -> None:
     ("algorithms", "arms", "workers", "expected"),
     [
         ("LUCB", 4, 2, 2),
-        ("Racing", 4, 2, 2),
         ("Guess-and-verify", 4, 2, 1),
         ("Guess-and-verify", 100, 2, 2),
         ("lazy track-and-stop", 4, 2, 1),

@@ -147,7 +147,7 @@ def test_after_a_rejection_it_goes_on() -> None:
     [
         {"algorithm": "m-LinGapE"},
         {"algorithm": "LinGIFA"},
-        {"algorithm": "Phased"},
+        {"algorithm": "Guess-and-verify"},
         {"threshold": "pilot"},
         {"algorithm": "LinGapE", "m": 1, "threshold": "heuristic"},
         {"direction": "minimize"},

@@ -30,9 +30,8 @@ NEEDING: dict[str, type[Algorithm]] = {
 
 # Those that a person would choose among; the others are variants, and what was published.
 USUAL = (
-    *("Guess-and-verify", "Guess-and-verify (own results)", "Phased", "m-LinGapE", "LinGIFA"),
-    *("LinGame", "lazy track-and-stop", "LUCB", "UGapE", "KL-LUCB (mixture)", "Racing (paired)"),
-    "Uniform",
+    *("Guess-and-verify", "Guess-and-verify (own results)", "m-LinGapE", "LinGIFA"),
+    *("LinGame", "lazy track-and-stop", "LUCB", "UGapE"),
 )
 
 
@@ -50,8 +49,8 @@ def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     --------
     >>> algorithms()["m-LinGapE"]
     'Réda et al. 2021; LinGapE for any m; pulls by greedy'
-    >>> len(algorithms()), len(algorithms(all=True)) > 40
-    (12, True)
+    >>> len(algorithms()), len(algorithms(all=True)) > 25
+    (8, True)
     """
     return {name: ALGORITHMS[name].summary for name in (ALGORITHMS if all else USUAL)}
 

@@ -91,8 +91,8 @@ KINDS: dict[str, Callable[[], None]] = {
     "many": lambda: _use("m-LinGapE", arms=MANY),
     "some": lambda: _use("LinGIFA", arms=SOME),
     "allocations": lambda: _use("LinGame"),
-    "plans": lambda: _use("Phased"),
-    "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
+    "plans": lambda: _use("Guess-and-verify"),
+    "classical": lambda: _use("Guess-and-verify (own results)", noise="bernoulli"),
     "budgets": lambda: _use(PairsInDoubt(budget=RESULTS)),
     "thresholds": _use_thresholds,
     "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ

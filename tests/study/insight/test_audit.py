@@ -394,7 +394,7 @@ def test_an_audit_that_could_not_have_found_anything_is_no_test():
     assert ("could not have shown a misfit" in study.shortlist.guarantee.text) == untested
 
 
-@pytest.mark.parametrize("algorithm", ["Phased", "LinGIFA", "LinGame", "Uniform", "m-LinGapE"])
+@pytest.mark.parametrize("algorithm", ["Guess-and-verify", "LinGIFA", "LinGame", "m-LinGapE"])
 def test_every_kind_of_algorithm_is_audited(algorithm):
     features = np.random.default_rng(2).normal(size=(16, 3))
     means = features @ [1.0, 0.5, -0.5]
@@ -502,18 +502,20 @@ def test_going_on_is_stored_beside_the_study_and_done_once(tmp_path):
 def test_compare_audits_if_asked_to():
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3, sigma=0.5)
     given = {"runs": 12, "seed": 1, "progress": False}
-    plain = shortlist.compare(["m-LinGapE", "Phased", "LUCB"], instance, **given).frame
+    plain = shortlist.compare(["m-LinGapE", "Guess-and-verify", "LUCB"], instance, **given).frame
     audited = shortlist.compare(
-        ["m-LinGapE", "Phased", "LUCB"], instance, audit=True, **given
+        ["m-LinGapE", "Guess-and-verify", "LUCB"], instance, audit=True, **given
     ).frame
     assert "audited" not in plain
     assert (audited["samples"] - audited["audited"] == plain["samples"]).all()
     assert audited["pulls"].tolist() == plain["pulls"].tolist()
-    assert (audited.groupby("algorithm")["audited"].max()[["m-LinGapE", "Phased"]] > 0).all()
+    assert (
+        audited.groupby("algorithm")["audited"].max()[["m-LinGapE", "Guess-and-verify"]] > 0
+    ).all()
     assert not audited.loc[audited["algorithm"] == "LUCB", "audited"].any()
     assert not audited["rejected"].any()
     bent = shortlist.instances.from_arrays(FEATURES, means=BELL, m=5, sigma=0.2)
-    frame = shortlist.compare("Phased", bent, audit=True, epsilon=0.05, **given).frame
+    frame = shortlist.compare("Guess-and-verify", bent, audit=True, epsilon=0.05, **given).frame
     assert frame["rejected"].all()
 
 
