@@ -86,10 +86,6 @@ ALGORITHMS = {
     "Guess-and-verify": None,
     "Guess-and-verify (own results)": None,
     "Guided": Guided(),
-    "Phased": None,
-    "Racing": None,
-    "Racing (paired)": None,
-    "KL-LUCB (mixture)": None,
     "LUCB": None,
     "m-LinGapE": None,
 }
@@ -175,8 +171,6 @@ def main() -> None:
     above = 0
     for name in given.algorithms:
         for case in cases():
-            if name.startswith("KL") and (case.noise != "coins" or case.bets):
-                continue
             if case.bets and not name.startswith("Gu"):  # bets are guess-and-verify's
                 continue
             if given.cases and case.name not in given.cases:

@@ -47,20 +47,10 @@ LINEAR: tuple[Algorithm, ...] = (
     pilot("m-LinGapE optimized", selection="optimized"),
     pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
     *TRACKING_WITH_PILOT,
-    find_algorithm("Phased"),
     find_algorithm("Guess-and-verify"),
-    find_algorithm("Uniform"),
 )
 CLASSICAL: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name)
-    for name in (
-        *("LUCB", "UGapE", "Racing", "Racing (paired)"),
-        "Guess-and-verify (own results)",
-    )
-)
-KL: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name)
-    for name in ("KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)")
+    find_algorithm(name) for name in (*("LUCB", "UGapE", "Guess-and-verify (own results)"),)
 )
 VARIANTS = ("m-LinGapE optimized", "LinGIFA")
 HUGE = 10**6  # K·rank²: above, variants that differ little elsewhere are left out
@@ -83,7 +73,7 @@ class Entry:
         if self.kind == LIES:
             return CLASSICAL
         if self.kind == COINS:
-            return (*LINEAR, *CLASSICAL, *KL)
+            return (*LINEAR, *CLASSICAL)
         slow = (*TRACKING, *TRACKING_WITH_PILOT) if K * rank**2 > LARGE else ()
         fast = [each for each in LINEAR if each not in slow]
         if K * rank**2 > HUGE:
