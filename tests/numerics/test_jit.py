@@ -42,7 +42,7 @@ from shortlist.simulation import precompilation
 RESULTS = 90
 X = np.random.default_rng(3).standard_normal((7, 3))
 MEANS = X @ [1.0, 0.5, -0.4]
-ALGORITHMS = ["m-LinGapE", "LinGIFA", "LUCB", "LinGame", "FWS", "Guess-and-verify"]
+ALGORITHMS = ["m-LinGapE", "LinGIFA", "LUCB", "LinGame", "Guess-and-verify"]
 
 
 @pytest.fixture

@@ -35,7 +35,6 @@ ALGORITHMS = [
     "LUCB both arms",
     "LUCB both arms (as published)",
     "LinGame",
-    "lazy track-and-stop",
     "Guess-and-verify",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip

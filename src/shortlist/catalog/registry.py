@@ -31,7 +31,7 @@ NEEDING: dict[str, type[Algorithm]] = {
 # Those that a person would choose among; the others are variants, and what was published.
 USUAL = (
     *("Guess-and-verify", "Guess-and-verify (own results)", "m-LinGapE", "LinGIFA"),
-    *("LinGame", "lazy track-and-stop", "LUCB", "UGapE"),
+    *("LinGame", "LUCB", "UGapE"),
 )
 
 
@@ -50,7 +50,7 @@ def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     >>> algorithms()["m-LinGapE"]
     'Réda et al. 2021; LinGapE for any m; pulls by greedy'
     >>> len(algorithms()), len(algorithms(all=True)) > 25
-    (8, True)
+    (7, True)
     """
     return {name: ALGORITHMS[name].summary for name in (ALGORITHMS if all else USUAL)}
 
