@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.registry import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
-    from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = [
     "GIFA",
     "Guided",
-    "MisLid",
     "PairsInDoubt",
     "Study",
     "algorithms",
@@ -57,7 +55,6 @@ _HOMES = {
     "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
-    "MisLid": "shortlist.plans.mislid.algorithm",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",

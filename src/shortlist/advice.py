@@ -55,9 +55,6 @@ COMMANDS = {
         "`shortlist continue {study} {changes}`"
     ),
     r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
-    r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
-        "`shortlist continue {study} --misspecification C`"
-    ),
     r"new_study\.carry_over\(study\)": "`shortlist new NEW.toml --from {source}`",
     r"Study\.load\(storage\)": "`shortlist status {study}`",
     r"by Study\.load\(storage, name\)": "with --study NAME",

@@ -15,7 +15,7 @@ from planned import INSTANCE, X, begin, result
 from shortlist import errors
 from shortlist.catalog.registry import ALGORITHMS
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.difference_bounds import CONTRAST_MIXTURE
+from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
@@ -42,7 +42,7 @@ class Lazy(Strategy):
 
 
 def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"strategy": Lazy, "threshold": CONTRAST_MIXTURE}
+    own: dict[str, Any] = {"strategy": Lazy, "threshold": NAMED_SETS}
     lazy = Planned(name="Lazy", unproven=("one pull proves nothing",), **own)
     study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
     study.run(result, progress=False)

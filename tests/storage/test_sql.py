@@ -38,8 +38,7 @@ ALGORITHMS = [
     "LUCB both arms",
     "LUCB both arms (as published)",
     "LinGame",
-    "lazy track-and-stop",
-    "Phased",
+    "Guess-and-verify",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),
 ]  # fmt: skip
 

@@ -37,7 +37,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "m-LinGapE": {"features": X, "algorithm": "m-LinGapE"},
     "LinGIFA": {"features": X, "algorithm": "LinGIFA"},
-    "Racing": {"algorithm": "Racing"},
     "guide": {"features": X, "trust": "guide"},
     "budget": {"features": X, "budget": 60},
     "sigma estimated": {"features": X, "sigma": "estimate"},
@@ -290,7 +289,7 @@ def test_an_arm_that_was_retired_later_does_not_come_back() -> None:
 
 
 @pytest.mark.parametrize("batch", [1, BATCH])
-@pytest.mark.parametrize("kind", ["m-LinGapE", "auto", "Racing"])
+@pytest.mark.parametrize("kind", ["m-LinGapE", "auto"])
 def test_a_run_may_go_on_to_the_answer_among_the_others(kind: str, batch: int) -> None:
     study = begin(kind)
     best = int(np.argmax(MEANS))
@@ -361,7 +360,7 @@ def test_a_trial_of_somebody_else_is_waited_for() -> None:
     assert not study.retired
 
 
-@pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "Racing", "auto"])
+@pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "auto"])
 def test_an_arm_that_fails_later_does_not_keep_the_others_busy_for_ever(kind: str) -> None:
     """The other arm of a pair takes its place only while that tells something of the pair."""
     study = begin(kind, sigma=3.0)

@@ -190,7 +190,7 @@ def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
 
 def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     pd.DataFrame({"x": [1.0, 1, 1], "y": [1.0, 0, 2]}, index=["a", "b", "c"]).to_csv("f.csv")
-    write(features="f.csv", m=1, algorithm="Phased")
+    write(features="f.csv", m=1, algorithm="Guess-and-verify")
     does("new", "screen.toml")
     planned = len(shortlist.Study.load("screen.db").procedure.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")

@@ -148,7 +148,7 @@ def test_after_a_rejection_it_goes_on() -> None:
     [
         {"algorithm": "m-LinGapE"},
         {"algorithm": "LinGIFA"},
-        {"algorithm": "Phased"},
+        {"algorithm": "Guess-and-verify"},
         {"threshold": "pilot"},
         {"algorithm": "LinGapE", "m": 1, "threshold": "heuristic"},
         {"direction": "minimize"},
@@ -156,7 +156,6 @@ def test_after_a_rejection_it_goes_on() -> None:
         {"sigma": np.linspace(0.4, 0.8, 16)},
         {"sigma": "estimate"},
         {"sigma": "estimate per arm"},
-        {"algorithm": shortlist.MisLid(misspecification=0.05)},
     ],
     ids=str,
 )

@@ -195,7 +195,7 @@ def compile_all(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="few, many, some, allocations, misspecified, plans, classical, budgets, "
+            help="few, many, some, allocations, plans, classical, budgets, "
             "thresholds or estimates; all if none.",
         ),
     ] = None,

@@ -106,9 +106,9 @@ class SomePosterior(Posterior):
         [place] = np.flatnonzero(self.arms == arm)
         return self._spread(self.inner.row(int(place)), 0.0)
 
-    def mirror(self, total: float) -> None:
-        """Replace every result y by ``total`` − y."""
-        self.inner.mirror(total)
+    def mirror(self) -> None:
+        """Negate every result."""
+        self.inner.mirror()
 
     def copy(self) -> SomePosterior:
         """An independent copy."""

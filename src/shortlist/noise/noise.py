@@ -44,9 +44,6 @@ class Noise(ABC):
         Whether widths are multiples of σ.
     large : float
         The share of σ below which results that spread less are a reason to say what σ costs.
-    mirrored_at : float
-        The sum of a result and of its mirror image, which the algorithm is given where the smallest
-        means are sought.
 
     Examples
     --------
@@ -64,7 +61,6 @@ class Noise(ABC):
 
     sigma: float
     limits: tuple[float, float] = (-LARGEST, LARGEST)
-    mirrored_at: float = 0.0
 
     def __init_subclass__(cls) -> None:
         if cls.word:
@@ -159,9 +155,9 @@ class Noise(ABC):
         return sub_gaussian
 
     def limits_given(self, mirrored: bool) -> tuple[float, float]:
-        """The least and the largest result that an algorithm is given, if they are mirrored or not."""
+        """The least and the largest result that an algorithm is given, negated if they are mirrored."""
         low, high = self.limits
-        return (self.mirrored_at - high, self.mirrored_at - low) if mirrored else (low, high)
+        return (-high, -low) if mirrored else (low, high)
 
     def check_result(self, value: float) -> None:
         """Raise for a result that is impossible."""

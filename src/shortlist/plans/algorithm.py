@@ -81,14 +81,14 @@ class Planned(Algorithm):
     --------
     >>> import numpy as np
     >>> from shortlist.catalog.registry import find_algorithm
-    >>> uniform = find_algorithm("Uniform")
-    >>> procedure = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
-    >>> procedure.proven, procedure.engine.setup.initial.tolist()
-    (True, [0, 1, 2])
-    >>> uniform.bind(procedure.problem, "frequentist")
+    >>> own = find_algorithm("Guess-and-verify (own results)")
+    >>> procedure = own.bind(Problem.of(np.eye(3), 1, sigma=1.0))
+    >>> procedure.proven, len(procedure.engine.setup.initial)
+    (True, 12)
+    >>> own.bind(procedure.problem, "frequentist")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: Uniform uses its own bound ('contrast_mixture'), which cannot be replaced: leave threshold=None, got 'frequentist'.
+    shortlist.errors.InvalidSetting: Guess-and-verify (own results) uses its own bound ('named_sets'), which cannot be replaced: leave threshold=None, got 'frequentist'.
     """
 
     strategy: Callable[[ReducedProblem], Strategy]

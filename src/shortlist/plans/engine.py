@@ -171,8 +171,6 @@ class PlanEngine:
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
-        if self._first.is_compiled:
-            return True
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
     @property
@@ -343,20 +341,12 @@ class PlanEngine:
     def _run(
         self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
     ) -> tuple[Mask, bool, Integers, Reals]:
-        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums.
-
-        A compiled strategy keeps its sums to itself, and they are 0 here: it does not use the
-        features, and its sums are not needed.
-        """
+        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums."""
         simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
         call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.strategy.plan)
         made, stopped = PlanResults.none(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
-            if now.strategy.is_compiled and reward.is_compiled:
-                given = now.results, int(seed), most
-                stopped, pulls = now.strategy.run(*given, call, parameters, stream)
-                return now.inside, stopped, pulls, made.sums
             while most > 0 and not stopped:
                 before, plan = now.results.copy(), now.strategy.plan
                 most -= simulate(plan, call, parameters, stream, most, now.results)

@@ -22,7 +22,6 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import own_design
 from shortlist.plans.arm_bounds import ROUNDING, ArmEvidence
-from shortlist.plans.difference_bounds import one_sided_level
 from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem
@@ -39,6 +38,22 @@ HALF_WIDTH = 0.7  # standard errors: a gap that is not known to be larger is tak
 # `benchmarks/guess_and_verify.py namings`.
 SHARES = (0.8, 0.12, 0.04)
 ROUNDED = 1e-9  # of a width: with the least slack a pair passes in spite of rounding errors
+
+
+def one_sided_level(risk: float) -> float:
+    """ln(1/(2·risk·Φ)), with Φ the least share that the positive λ have of a whole mixture.
+
+    Examples
+    --------
+    >>> 0.0 < one_sided_level(0.05 / 275) - math.log(275 / 0.1) < 1e-3
+    True
+    >>> math.isclose(one_sided_level(0.9), math.log(1.0 / 0.9))
+    True
+    """
+    least = math.sqrt(2.0 * max(0.0, -math.log(2.0 * risk)))
+    from scipy.special import ndtr  # loads late: a tenth of a second
+
+    return -math.log(2.0 * risk * float(ndtr(least)))
 
 
 def log_evidence(scores: Reals, information: Reals, prior: Reals, sigma: float) -> Reals:

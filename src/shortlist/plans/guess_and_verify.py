@@ -8,7 +8,7 @@ of δ. So there is no union over the m(K − m) pairs (an intersection–union t
 Karnin 2016). Several sets may be named, at several times, with shares that add up to δ at most.
 
 **The test.** Plan s after t₁ estimates the gap g = μ_b − μ_c + ε by d_s with variance σ²v_s, where
-v_s is known before the plan's results (see ``difference_bounds``). Let I = Σ 1/v_s and M = Σ d_s/v_s. If
+v_s is known before the plan's results. Let I = Σ 1/v_s and M = Σ d_s/v_s. If
 g ≤ 0, exp(λM − λ²σ²I/2) is a supermartingale for every λ > 0, and so is its mixture over a
 half-normal λ of variance 1/(σ²ρ),
 
@@ -61,8 +61,7 @@ from shortlist.plans.evidence import (
     placed_rows,
     squared_threshold,
 )
-from shortlist.plans.means import Fit, Means
-from shortlist.plans.phased import NARROWED, SHORTEST
+from shortlist.plans.means import SHORTEST, Fit, Means
 from shortlist.plans.results import PlanResults, placed
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.relation import Unrelated
@@ -75,6 +74,7 @@ LAST_RESORT = 0.1  # of what is left of δ, for the pairs without a named set on
 DRAWS = 1000
 DOUBTFUL = 3.0  # standard errors: pairs further apart are not pulled for before sets are named
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
+NARROWED = 0.5  # times its width: a gap that is not known to be larger is taken for that
 LEAST_GROWTH = 3.0  # I/ρ by which a pair is expected to pass at the earliest
 CONTENDER = 4.0  # standard errors: arms further from the best m are not drawn
 

@@ -49,12 +49,15 @@ from shortlist.plans.guess_and_verify import (
     with_likelihoods,
 )
 from shortlist.plans.means import (
+    PAIRS,
+    QUARTER,
+    SHORTEST,
     Fit,
     Means,
     OwnFit,
+    counts,
     nearly_linear,
 )
-from shortlist.plans.phased import PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, best_of
 from shortlist.problem import Problem

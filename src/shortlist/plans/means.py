@@ -25,13 +25,37 @@ from shortlist.designs.pairs import (
     whitened,
 )
 from shortlist.numerics.order import first_largest, largest_first
-from shortlist.plans.difference_bounds import SMALLEST_SHARE
-from shortlist.plans.phased import FIRST, PAIRS, QUARTER, SHORTEST, counts
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
+from shortlist.rules.initialization import span
 
+FIRST = 4.0  # pulls per dimension in the first plan
+QUARTER = 0.25  # of the pulls that still seem to be needed: the length of a plan
+SHORTEST = 0.05  # of the pulls so far: overshoots by half of that, and keeps the plans few
+PAIRS = 400  # how many of the hardest a design is made for
+NEGLIGIBLE = 1e-3  # of an equal share of the pulls
+GRID = 1e-6  # weights are rounded to it, so that another machine's rounding gives the same counts
+# The least variance of a difference, over the arms' own: the whitened arms are subtracted before they
+# are squared, so that a difference of 1e-8 still has half of its digits. It must not depend on rewards.
+SMALLEST_SHARE = 1e-16
 GROWTH = 0.1  # of the results so far: the length of a plan that verifies
 DEPARTURES = (0.0, *(0.01 * 4.0**power for power in range(10)))  # variances, in units of σ²
+
+
+def counts(features: Reals, weights: Reals, length: float) -> Integers:
+    """Whole pulls near to the weights, about ``length`` of them, that span the features.
+
+    Examples
+    --------
+    >>> counts(np.eye(3), np.array([0.5, 0.5, 0.0]), 10.0).tolist()
+    [5, 5, 1]
+    """
+    heavy = np.where(weights > NEGLIGIBLE / len(weights), weights, 0.0)
+    heavy = np.round(heavy / heavy.sum() / GRID) * GRID
+    pulls = np.floor(heavy * np.ceil(length) + 0.5).astype(np.int64)
+    spanning = span(np.sqrt(np.maximum(heavy, GRID))[:, None] * features)
+    pulls[spanning] = np.maximum(pulls[spanning], 1)
+    return pulls
 
 
 class Fit(ABC):

@@ -172,12 +172,11 @@ class Posterior:
         if observe(self.state, int(arm), float(value)):
             self.refresh_if_spanning()
 
-    def mirror(self, total: float) -> None:
-        """Replace every result y by ``total`` − y; the order of the arms is not renewed."""
+    def mirror(self) -> None:
+        """Negate every result; the order of the arms is not renewed."""
         state = self.state
-        for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
-            sums[:] = total * pulls - sums
-        state.means[:] = total - state.means
+        for values in (state.sums, state.pilot_sums, state.means):
+            values[:] = 0.0 - values
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""

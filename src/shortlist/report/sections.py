@@ -247,7 +247,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     rows[1:1] = study.aim.settings
     rows += [("Costs", procedure.cost_words)] * bool(procedure.cost_words)
     rows += [("Controls", problem.controls.words(problem.names))] * problem.controls.exist
-    rows += procedure.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]

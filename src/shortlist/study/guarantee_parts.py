@@ -128,7 +128,7 @@ def _unseen(study: View) -> str:
 
 def _model(study: View, assumption: Assumption) -> Assumption:
     """The assumption on the means, with how it was tested."""
-    if not assumption.words or study.procedure.relation.tolerance:
+    if not assumption.words:
         return assumption
     if study.audit.rejection is not None:
         finding = guarantee.rejected_by_tests(departure(study))

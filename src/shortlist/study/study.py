@@ -131,7 +131,7 @@ class Study(View):
     model : object with fit and predict, optional
         The model that guesses with ``trust="guide"``: a regressor that follows scikit-learn's
         conventions. By default least squares.
-    algorithm : str, GIFA, Planned or MisLid, optional
+    algorithm : str, GIFA or Planned, optional
         See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
         In place of the algorithm's own.
@@ -301,7 +301,7 @@ class Study(View):
             Where it is kept.
         name : str, optional
             Which study; may be omitted if there is only one.
-        algorithm : GIFA, Planned or MisLid, optional
+        algorithm : GIFA or Planned, optional
             Needed again if it has rules of your own: the storage holds names, never code.
         model : object with fit and predict, optional
             Needed again where the study was begun with ``trust="guide"`` and a model of your own.
@@ -377,7 +377,6 @@ class Study(View):
         **changes
             Arguments of ``Study``. ``features=None`` assumes nothing about the means.
             ``trust="guide"`` lets the features guide the search, and prove nothing.
-            ``algorithm=MisLid(misspecification=c)`` assumes means within c of linear.
             ``intercept=True`` lets the means have a level of their own. ``sigma=…``, ``delta=…`` and
             ``m=…`` are other examples.
 

@@ -246,7 +246,7 @@ class View:
         """A copy of the means, variances and pulls so far; later results do not change it."""
         posterior = self._log.model.posterior.copy()
         if self.problem.minimizes:
-            posterior.mirror(self.procedure.noise.mirrored_at)
+            posterior.mirror()
         return posterior
 
     @property
@@ -347,7 +347,7 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (all that make plans); they are missing before
         ``stage`` is ``"rounds"``, and so are the means during the initial pulls. Where the stop
-        rests on differences of two arms (Guess-and-verify, Phased, Uniform), the bounds are a
+        rests on differences of two arms (Guess-and-verify), the bounds are a
         mixture over the plans' own estimates of the arm (``plans/arm_bounds.py``). Their centre is
         near the mean shown, which is the better estimate, but it is another; where they would not
         contain the mean shown they are widened to it. After a pilot, which is set aside, means and
@@ -394,7 +394,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Guess-and-verify")
     >>> print(more_than_needed(study, study.ask(12)))
     The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: ask for 9 to get no more than that.
     """
@@ -424,7 +424,7 @@ def next_look(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Guess-and-verify")
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """

@@ -40,7 +40,6 @@ from shortlist.designs.pairs import spreads
 from shortlist.noise.noise import ShiftedBlocks
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL, ROUNDING, ArmEvidence
-from shortlist.plans.difference_bounds import SMALLEST_SHARE
 from shortlist.plans.evidence import (
     PRIOR,
     ByEstimates,
@@ -50,8 +49,15 @@ from shortlist.plans.evidence import (
     squared_threshold,
 )
 from shortlist.plans.guess_and_verify import LEAST_GROWTH, NAMED_SETS, GuessAndVerify
-from shortlist.plans.means import Fit, LinearMeans, Means, OwnMeans
-from shortlist.plans.phased import QUARTER, SHORTEST
+from shortlist.plans.means import (
+    QUARTER,
+    SHORTEST,
+    SMALLEST_SHARE,
+    Fit,
+    LinearMeans,
+    Means,
+    OwnMeans,
+)
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 

@@ -294,8 +294,6 @@ def _fit(study: View, results: Spread) -> Found:
         return fit_within_blocks(study)
     if study.audit.rejection is not None:
         return _fit_rejected(study)
-    if study.procedure.relation.tolerance:
-        return _fit_within(study, results, study.procedure.relation.tolerance)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -446,42 +444,6 @@ def _fit_rejected(study: View) -> Found:
     words = departure(study)
     way = remedy(study)
     return "warning", words[0].upper() + words[1:], f"{not_held(study)} {way}", "", way
-
-
-def _fit_within(study: View, results: Spread, c: float) -> Found:
-    """The finding on whether all means can be within c of linear."""
-    from scipy.special import chdtrc
-
-    from shortlist.numerics.quadratic import nearest_to, workspace
-
-    x = np.ascontiguousarray(study.problem.reduced[results.arms])
-    if not len(x):
-        words = "No arm has been evaluated yet."
-        return "untested", words, f"The guarantee rests on c = {c:g}."
-    work = workspace(x)
-    nearest_to(results.means, results.weights, c, work)
-    misses = results.means - work.means
-    square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
-    # The nearest means are no further from the averages than the true ones.
-    p = float(chdtrc(len(x), square))
-    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {p_value(p)} at most"
-    if p >= ALPHA:
-        words = (
-            f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
-        )
-        meaning = (
-            "The results do not contradict c, nor do they show that it is large enough. " + ADAPTIVE
-        )
-        return "fine", words, meaning
-    worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
-    return (
-        "warning",
-        f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
-        f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that no mean is further away, so it does not hold. Start a new "
-        "study with a larger misspecification, or with an algorithm that does not look at the "
-        f"features, such as LUCB. {ADAPTIVE}",
-    )
 
 
 def doubts(study: View) -> list[Finding]:

@@ -295,9 +295,7 @@ class Moment:
         gap, gap_lower and gap_upper, the interval of a difference of two means that the stopping
         rule reads. With τ_LUCB the difference is μ_i − μ_b for an arm i outside the shortlist and
         μ_c − μ_j for a candidate j: how much better the one outside may be. With τ_UGapE it is
-        μ_i − μ_j for every other arm i, where j is the boundary. With Phased and Uniform gap_upper is
-        at most 0 for an arm of which it is certain that it is, or is not, among the best: then it
-        bounds the difference only if the other arm is on the right side. Where the smallest means are the
+        μ_i − μ_j for every other arm i, where j is the boundary. Where the smallest means are the
         best, these differences are taken the other way round: what is large is better.
     problem : Problem
         What is asked.

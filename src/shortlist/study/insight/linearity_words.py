@@ -120,8 +120,6 @@ def passed(study: View) -> str:
             f"{_evaluated(study)}. Departures too small for that, which can make the list wrong, were "
             "not excluded."
         )
-    if not study.procedure.relation.audited:
-        return f"{what} was tested as the results came in ({level}); {_evaluated(study)}."
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
     single, spread = audit.verdict.detectable
