@@ -92,7 +92,6 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/budget.py
-	$(BIN)/python benchmarks/misspecified.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/ask_tell.py
 	$(BIN)/python benchmarks/storage.py

@@ -26,7 +26,6 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.certified import Certified
 from shortlist.engine.follow import TAKE, Steps
 from shortlist.plans.guide import Guided
-from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.problem import Problem
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.model import Model
@@ -87,13 +86,8 @@ ALGORITHMS = {
     "Guess-and-verify": None,
     "Guess-and-verify (own results)": None,
     "Guided": Guided(),
-    "Phased": None,
-    "Racing": None,
-    "Racing (paired)": None,
-    "KL-LUCB (mixture)": None,
     "LUCB": None,
     "m-LinGapE": None,
-    "MisLid": MisLid(misspecification=0.0),
 }
 
 
@@ -177,8 +171,6 @@ def main() -> None:
     above = 0
     for name in given.algorithms:
         for case in cases():
-            if name.startswith("KL") and (case.noise != "coins" or case.bets):
-                continue
             if case.bets and not name.startswith("Gu"):  # bets are guess-and-verify's
                 continue
             if given.cases and case.name not in given.cases:

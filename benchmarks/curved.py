@@ -8,8 +8,8 @@ counts those that are said to be in doubt all the same. ``--per-arm`` does eithe
 ``sigma="estimate per arm"``, where Student's statistics of every plan take the place of the audit.
 
 ``--verify`` then calls ``study.verify()`` and counts the lists that are wrong after that too. It also
-gives the means of evaluations: of the first certificate, of both, of ``trust="guide"``, without
-features, and of a race. There ε is a twentieth of the span of the means: without one, neighbouring
+gives the means of evaluations: of the first certificate, of both, of ``trust="guide"``, and without
+features. There ε is a twentieth of the span of the means: without one, neighbouring
 doses are so alike that own results would have to tell them apart for weeks.
 """
 
@@ -31,7 +31,7 @@ from shortlist.study.guarantee_parts import guarantee_of
 from shortlist.study.verification import expected_evaluations
 
 SLACK = 0.05  # ε of ``--verify``, of the span of the means
-RIVALS = (shortlist.Guided(), "Guess-and-verify (own results)", "Racing (paired)")
+RIVALS = (shortlist.Guided(), "Guess-and-verify (own results)")
 MOST = 20_000  # evaluations; a study that needs more is counted as not stopped
 MOST_LINEAR = 23  # linear truths of ``--verify``
 LINEAR, GAP = 40, 0.1  # linear truths; between ranks m and m + 1, of the span of the means
@@ -269,7 +269,7 @@ def two_certificates(made: dict[str, Truth], runs: int) -> None:
     """A line for every truth: what the first certificate is worth, and what the second costs."""
     print(
         f"{'truth':30}{'K':>5}{'stopped':>9}{'wrong':>7}{'Proven':>8}{'verified':>10}{'wrong':>7}"
-        f"{'first':>8}{'both':>8}{'said':>6}{'guide':>8}{'own':>8}{'race':>8}"
+        f"{'first':>8}{'both':>8}{'said':>6}{'guide':>8}{'own':>8}"
     )
     total, ratios = np.zeros(5, np.int64), []
     with ProcessPoolExecutor(max_workers=2) as pool:
@@ -288,18 +288,18 @@ def two_certificates(made: dict[str, Truth], runs: int) -> None:
             first = np.mean([row["evaluations"] for row in rows])
             both = np.mean([row["evaluations"] + row.get("more", 0) for row in rows])
             said = [row["more"] / row["expected"] for row in verified if row["stopped"]]
-            guide, own, race = others.result()
-            ratios.append([both, guide, own, race])
+            guide, own = others.result()
+            ratios.append([both, guide, own])
             print(
                 f"{name:30}{len(truth.means):5}" + "{:9}{:7}{:8}{:10}{:7}".format(*counts),
                 f"{first:7,.0f}{both:8,.0f}{np.median(said) if said else np.nan:6.1f}",
-                f"{guide:7,.0f}{own:8,.0f}{race:8,.0f}",
+                f"{guide:7,.0f}{own:8,.0f}",
                 flush=True,
             )
     print(f"{'all':35}" + "{:9}{:7}{:8}{:10}{:7}".format(*total))
     logs = np.log(np.array(ratios))
     over = np.exp((logs[:, :2, None] - logs[:, None, 2:]).mean(axis=0))
-    words = "{:.2f} and {:.2f} of own results, {:.2f} and {:.2f} of a race"
+    words = "{:.2f} and {:.2f} of own results"
     print("both certificates, the guide: " + words.format(*over.T.ravel()))
 
 

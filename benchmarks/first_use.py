@@ -49,12 +49,6 @@ def study() -> None:
     made.ask()
 
 
-def misspecified() -> None:
-    import shortlist
-
-    compare(shortlist.MisLid(misspecification=0.1), 4, max_samples=200)
-
-
 FIRST = {
     "first study: create, ask, tell, ask": study,
     "first comparison, m-LinGapE, K = 4": lambda: compare("m-LinGapE", 4),
@@ -64,8 +58,7 @@ MORE = {
     "and K = 150, rows of G kept": lambda: compare("LinGIFA", 150, max_samples=60),
     "and K = 5,000, no row kept": lambda: compare("m-LinGapE", 5000, max_samples=60),
     "and LinGame": lambda: compare("LinGame", 4),
-    "and MisLid": misspecified,
-    "and Phased": lambda: compare("Phased", 4),
+    "and Guess-and-verify": lambda: compare("Guess-and-verify", 4),
 }
 WORK = {**FIRST, AGAIN: FIRST["first comparison, m-LinGapE, K = 4"], **MORE}
 

@@ -1,16 +1,14 @@
-"""What ``auto`` needs now beside what it chose before guess-and-verify, and how that falls with δ.
+"""What ``auto`` needs in multiples of the limit, how that falls with δ, and attacks on it.
 
-``python benchmarks/guess_and_verify.py random`` runs both on random instances (K 8 to 300, N 2 to 60,
+``python benchmarks/guess_and_verify.py random`` runs it on random instances (K 8 to 300, N 2 to 60,
 m 1 to 20, three in ten without features) of seeds that no constant was chosen on; ``delta`` runs
 ``auto`` on a few instances of the suite at several δ, and draws the picture of the docs with
-``--picture docs/images/multiples-by-delta.png``; ``namings`` counts how often sets were named by the stop; ``small`` runs it beside other algorithms on few pairs and
-in two dimensions; ``errors`` counts wrong answers on a near tie; ``many`` runs 100,000 arms.
+``--picture docs/images/multiples-by-delta.png``; ``namings`` counts how often sets were named by the stop; ``errors`` counts wrong answers on a near tie; ``many`` runs 100,000 arms.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -32,26 +30,13 @@ from shortlist.plans.guide import GuidedStrategy
 from shortlist.plans.means import Fit, OwnFit
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
-from suite import ELIMINATION, suite, unit
+from suite import suite, unit
 
 FIRST_SEED = 1000  # the constants were chosen on seeds below 200
 DELTAS = (0.3, 0.05, 0.01, 1e-3, 1e-6, 1e-12)
 GAP, GAP_WITHOUT = 0.1, 0.15  # between ranks m and m + 1, with σ = 0.5
-
-
-def earlier(problem: Problem) -> Algorithm:
-    """What ``auto`` chose before, for one known σ."""
-    confidence = 2.0 * math.log(1.0 / problem.delta)
-    pairs = problem.m * (problem.arms - problem.m)
-    phased = confidence + max(2.0 * math.log(pairs / 2.0), 0.0)
-    if confidence + 1.55 * problem.rank < phased:
-        return ELIMINATION
-    if problem.arms > 10 and not arms_tell_of_others(problem):
-        return ALGORITHMS["Racing (paired)"]
-    return ALGORITHMS["Phased"]
 
 
 def random_instance(seed: int) -> tuple[str, Instance]:
@@ -82,56 +67,18 @@ def mean_of(algorithm: Algorithm, instance: Instance, runs: int, delta: float = 
 
 
 def on_random(count: int, runs: int) -> None:
-    """A line of the docs' table for every instance, and the geometric means."""
-    ratios, multiples = [], []
-    print(
-        "| instance | limit | before | now | now/before | now/limit | wrong |\n" + "|---" * 7 + "|"
-    )
+    """A line for every instance, and the geometric mean."""
+    multiples = []
+    print("| instance | limit | auto | auto/limit | wrong |\n" + "|---" * 5 + "|")
     for seed in range(FIRST_SEED, FIRST_SEED + count):
         label, instance = random_instance(seed)
-        problem = instance.problem(0.05, 0.0, None)
         limit = shortlist.theory.lower_bound(instance, 0.05).samples
-        before, _ = mean_of(earlier(problem), instance, runs)
-        now, wrong = mean_of(recommended(problem), instance, runs)
-        ratios.append(now / before)
+        now, wrong = mean_of(recommended(instance.problem(0.05, 0.0, None)), instance, runs)
         multiples.append(now / limit)
         print(
-            f"| {label} | {limit:,.0f} | {before:,.0f} | {now:,.0f} | {ratios[-1]:.2f} | "
-            f"{multiples[-1]:.1f} | {wrong} |",
-            flush=True,
+            f"| {label} | {limit:,.0f} | {now:,.0f} | {multiples[-1]:.1f} | {wrong} |", flush=True
         )
-    print(
-        f"\ngeometric means: now/before {np.exp(np.mean(np.log(ratios))):.3f}, "
-        f"now/limit {np.exp(np.mean(np.log(multiples))):.2f}"
-    )
-
-
-def on_small(count: int, runs: int) -> None:
-    """Where a union over few pairs, or a ball in two dimensions, might cost less than a guess."""
-    others = [ALGORITHMS["Phased"], ELIMINATION]
-    for words, dimensions, most in (("5 to 8 pairs", 4, 9), ("two features", 3, 200)):
-        ratios = []
-        for seed in range(4000, 4000 + count):
-            rng = np.random.default_rng(seed)
-            m = int(rng.integers(1, 3)) if most < 10 else int(rng.integers(2, 10))
-            K = int(rng.integers(6, most + 1)) if m == 1 or most > 9 else int(rng.integers(5, 7))
-            K = max(K, 2 * m)
-            features = rng.normal(size=(K, int(rng.integers(2, dimensions))))
-            features /= np.linalg.norm(features, axis=1, keepdims=True)
-            means = features @ rng.normal(size=features.shape[1])
-            ordered = np.sort(means)[::-1]
-            means *= GAP / (ordered[m - 1] - ordered[m])
-            instance = shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
-            guessed = mean_of(ALGORITHMS["Guess-and-verify"], instance, runs)[0]
-            ratios.append([guessed / mean_of(each, instance, runs)[0] for each in others])
-        found = np.exp(np.log(ratios).mean(axis=0))
-        print(
-            f"{words}, {count} instances: Guess-and-verify needs "
-            + ", ".join(
-                f"{ratio:.2f} × {each.name}" for ratio, each in zip(found, others, strict=True)
-            ),
-            flush=True,
-        )
+    print(f"\ngeometric mean of auto/limit: {np.exp(np.mean(np.log(multiples))):.2f}")
 
 
 def by_delta(runs: int, picture: str | None) -> None:
@@ -313,7 +260,7 @@ def with_many_arms(runs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["random", "delta", "namings", "small", "errors", "many"])
+    parser.add_argument("what", choices=["random", "delta", "namings", "errors", "many"])
     parser.add_argument("--runs", type=int, default=20)
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--picture", help="where to draw what delta prints")
@@ -324,8 +271,6 @@ def main() -> None:
         by_delta(given.runs, given.picture)
     elif given.what == "errors":
         errors(given.runs)
-    elif given.what == "small":
-        on_small(given.count, given.runs)
     elif given.what == "namings":
         which_naming_decides(given.runs)
     else:

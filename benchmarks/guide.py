@@ -30,7 +30,7 @@ from shortlist.relation import Unrelated
 from suite import suite
 
 MOST = 200_000
-RIVALS = ["Racing (paired)", "Guess-and-verify (own results)"]
+RIVALS = ["Guess-and-verify (own results)"]
 
 
 class RandomGuess:
@@ -148,11 +148,7 @@ def means_known(instance: shortlist.instances.Instance) -> Planned:
 
 def where_they_hold(runs: int, seed: int) -> None:
     """A line for every linear instance: relying on the features, guided by them, without them."""
-    print(
-        "| instance | relied on | means known | guided | own results | Racing (paired) |\n"
-        + "|---" * 6
-        + "|"
-    )
+    print("| instance | relied on | means known | guided | own results |\n" + "|---" * 5 + "|")
     ratios = []
     for label, instance in linear_instances().items():
         problem = instance.problem(0.05, 0.0, None)

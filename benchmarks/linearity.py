@@ -215,7 +215,7 @@ def one_linear(seed: int) -> tuple[bool, int, int]:
     m, features = int(draw.integers(1, 6)), draw.normal(size=(K, N))
     means = features @ draw.normal(size=N)
     noise: Callable[[], float] = (draw.normal, lambda: float(2 * draw.integers(0, 2) - 1))[seed % 2]
-    algorithm = (None, "m-LinGapE", "Phased", "LinGIFA")[seed % 4]
+    algorithm = (None, "m-LinGapE", "LUCB", "LinGIFA")[seed % 4]
     sigma = 0.5
     study = shortlist.Study(features, m=m, sigma=sigma, epsilon=0.2, seed=seed, algorithm=algorithm)
     with warnings.catch_warnings():
@@ -245,7 +245,7 @@ def cost(runs: int) -> None:
     for entry in suite.suite():
         instance = entry.instance
         if entry.kind == suite.LIES:
-            continue  # its means are not linear: MisLid is for it
+            continue  # its means are not linear
         frame = shortlist.compare("auto", instance, runs=runs, audit=True, progress=False).frame
         before = (frame["samples"] - frame["audited"]).mean()
         print(

@@ -5,6 +5,7 @@
     python benchmarks/plates.py controls [RUNS]  the same two with controls on every plate
     python benchmarks/plates.py health [RUNS]    how often health finds a plate effect where there is none
     python benchmarks/plates.py unknown [RUNS]   sigma="estimate": coverage, errors near ties, price
+    python benchmarks/plates.py remaining [RUNS] what study.remaining() says against what it then takes
 
 All evaluations are asked for in whole plates, without blocks too. In ``price`` the shifts of plates are
 normal with the standard deviation of the means. Beside it is what a lab does today: results as they are,
@@ -57,10 +58,11 @@ class Case(NamedTuple):
         return listable & (self.means >= np.sort(self.means[listable])[-self.m])
 
     def with_control(self, arm: int) -> Case:
-        """The same with a control, on every plate and never listed, that is as this arm is."""
+        """The same with a control, on every plate and never listed, whose mean is that of this arm."""
         features = np.eye(len(self.means) + 1)
-        if len(self.features.T) < len(self.means):
-            features = np.vstack([self.features, self.features[arm]])
+        if len(self.features.T) < len(self.means):  # the control has an indicator of its own
+            features = np.zeros((len(self.means) + 1, len(self.features.T) + 1))
+            features[:-1, :-1], features[-1, -1] = self.features, 1.0
         return self._replace(
             features=features,
             means=np.append(self.means, self.means[arm]),
@@ -383,8 +385,52 @@ def health(runs: int) -> None:
         print(f"shifts of {size:g} σ: a plate or day effect in {fired} of {tested} studies")
 
 
+def remaining(runs: int) -> None:
+    """Print how ``study.remaining()`` compares with what a study then takes, after plates of it."""
+    from shortlist import Study
+
+    warnings.simplefilter("ignore")
+    fractions = (0.1, 0.25, 0.5, 0.75)
+    print(f"{runs} runs: projected total over the true one (quartiles), range held the truth")
+    for each in (CASES[0], CASES[2], CASES[5], CASES[6]):
+        found: dict[float, list[tuple[float, bool]]] = {fraction: [] for fraction in fractions}
+        for run in range(runs):
+            rng, own = np.random.default_rng([run, 5]), len(each.features.T) == len(each.means)
+            given = {} if own else {"features": each.features[:, 1:]}
+            arms = [f"a{k}" for k in range(len(each.means))]
+            settings = {"m": each.m, "sigma": each.sigma, "blocks": "shift", "seed": run}
+            study, said = Study(**given, arms=arms, **settings), []
+            while not study.done:
+                shift = rng.standard_normal()
+                study.tell_many(
+                    (t, each.means[t.arm] + shift + each.sigma * rng.standard_normal())
+                    for t in study.ask(each.wells)
+                )
+                said.append((study.evaluations, study.remaining()))
+            total = study.evaluations
+            for fraction in fractions:
+                told, ahead = min(said, key=lambda each: abs(each[0] - fraction * total))  # noqa: B023
+                if told == total or ahead.evaluations is None:
+                    continue
+                most = np.inf if ahead.high is None else ahead.high
+                held = told + ahead.low <= total <= told + most
+                found[fraction].append(((told + ahead.evaluations) / total, held))
+        print(f"{each.name}, {each.wells} wells")
+        for fraction, points in found.items():
+            if points:
+                ratios, held = np.array(points).T
+                quartiles = ", ".join(f"{q:.2f}" for q in np.quantile(ratios, [0.25, 0.5, 0.75]))
+                print(f"  at {fraction:4.0%} of {len(points)} runs: {quartiles}; {held.mean():.0%}")
+
+
 if __name__ == "__main__":
     what, count = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 0
-    {"price": price, "attack": attack, "controls": controls, "health": health, "unknown": unknown}[
-        what
-    ](count or {"price": 30, "attack": 200, "controls": 30, "health": 400, "unknown": 240}[what])
+    kinds = {
+        "price": (price, 30),
+        "attack": (attack, 200),
+        "controls": (controls, 30),
+        "health": (health, 400),
+        "unknown": (unknown, 240),
+        "remaining": (remaining, 12),
+    }
+    kinds[what][0](count or kinds[what][1])

@@ -18,10 +18,7 @@ MEANS = {
     "near 1": 1.0 - SPARSE[::-1],
 }
 WANTED = {"middle": 3, "near 0": 3, "near 1": 7}  # near 1 is near 0 turned over
-NAMES = (
-    *("LUCB", "UGapE", "KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)"),
-    *("Racing", "Racing (paired)", "Phased", "Guess-and-verify (own results)", "Uniform"),
-)
+NAMES = (*("LUCB", "UGapE", "Guess-and-verify (own results)"),)
 
 
 def instance(label: str) -> Instance:

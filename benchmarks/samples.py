@@ -81,16 +81,14 @@ def random_instances(count: int, only_m: int | None = None) -> list[Instance]:
 
 
 def proven_pairs() -> list[tuple[str, str]]:
-    """Every algorithm of Table 1 with every threshold that is proven for it, LinGame and FWS."""
+    """Every algorithm of Table 1 with every threshold that is proven for it, and LinGame."""
     pairs = []
     for row in TABLE_1:
         for selection in row.selections:
             name = f"{row.algorithm} {selection.replace('_', ' ')}"
             proven = ["self_normalized", "determinant", "frequentist"]
             pairs += [(name, t) for t in proven + ["lucb1"] * row.classical]
-    tracking = [
-        (name, t) for name in ("LinGame", "FWS") for t in ("self_normalized", "determinant")
-    ]
+    tracking = [("LinGame", t) for t in ("self_normalized", "determinant")]
     return [*pairs, *tracking]
 
 

@@ -96,7 +96,7 @@ class Naive(Engine):
     @property
     def _settings_of_rules(self) -> dict[str, Any]:
         """Nothing may be left unknown."""
-        rules = settings_of_rules(self.rules, elimination=self.elimination)
+        rules = settings_of_rules(self.rules)
         return rules | {"candidates_may_stay": 0}
 
     @property

@@ -10,7 +10,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 import shortlist
-from misspecified import lying
 from shortlist.catalog.recommendation import recommended
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
@@ -27,16 +26,9 @@ def pilot(name: str, **settings: str) -> shortlist.GIFA:
 
 
 PAPER = shortlist.GIFA(threshold="frequentist", name="m-LinGapE, the paper's threshold (2)")
-TRACKING: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name) for name in ("LinGame", "FWS", "lazy track-and-stop")
-)
+TRACKING: tuple[Algorithm, ...] = (find_algorithm("LinGame"),)
 TRACKING_WITH_PILOT: tuple[Algorithm, ...] = (
     pilot("LinGame", selection="tracking", allocation="game"),
-    pilot("FWS", selection="tracking", allocation="frank_wolfe"),
-    pilot("lazy track-and-stop", selection="tracking", allocation="lazy"),
-)
-ELIMINATION = shortlist.GIFA(
-    threshold="pilot", elimination=True, name="m-LinGapE with a pilot and elimination"
 )
 DEFAULT = ("m-LinGapE", "m-LinGapE optimized", "LinGIFA")  # with the threshold self_normalized
 LINEAR: tuple[Algorithm, ...] = (
@@ -44,24 +36,13 @@ LINEAR: tuple[Algorithm, ...] = (
     *(find_algorithm(name) for name in DEFAULT),
     *TRACKING,
     pilot("m-LinGapE"),
-    ELIMINATION,
     pilot("m-LinGapE optimized", selection="optimized"),
     pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
     *TRACKING_WITH_PILOT,
-    find_algorithm("Phased"),
     find_algorithm("Guess-and-verify"),
-    find_algorithm("Uniform"),
 )
 CLASSICAL: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name)
-    for name in (
-        *("LUCB", "UGapE", "Racing", "Racing (paired)"),
-        "Guess-and-verify (own results)",
-    )
-)
-KL: tuple[Algorithm, ...] = tuple(
-    find_algorithm(name)
-    for name in ("KL-LUCB", "KL-LUCB (mixture)", "KL-Racing", "KL-Racing (mixture)")
+    find_algorithm(name) for name in (*("LUCB", "UGapE", "Guess-and-verify (own results)"),)
 )
 VARIANTS = ("m-LinGapE optimized", "LinGIFA")
 HUGE = 10**6  # K·rank²: above, variants that differ little elsewhere are left out
@@ -82,9 +63,9 @@ class Entry:
         """Those that are proven on it."""
         K, rank = self.instance.features.shape
         if self.kind == LIES:
-            return (shortlist.MisLid(misspecification=C), *CLASSICAL)
+            return CLASSICAL
         if self.kind == COINS:
-            return (*LINEAR, *CLASSICAL, *KL)
+            return (*LINEAR, *CLASSICAL)
         slow = (*TRACKING, *TRACKING_WITH_PILOT) if K * rank**2 > LARGE else ()
         fast = [each for each in LINEAR if each not in slow]
         if K * rank**2 > HUGE:
@@ -95,7 +76,7 @@ class Entry:
     def auto(self) -> str:
         """The name of what ``"auto"`` takes; where features lie, of what is for that."""
         if self.kind == LIES:
-            return shortlist.MisLid(misspecification=C).name
+            return "Guess-and-verify (own results)"
         return recommended(self.instance.problem(DELTA, 0.0, None)).name
 
     def limit(self) -> float:
@@ -119,6 +100,17 @@ def unit(K: int, N: int, m: int, gap: float, seed: int = 1) -> Instance:
     ordered = np.sort(features @ theta)[::-1]
     theta *= gap / (ordered[m - 1] - ordered[m])
     return shortlist.instances.from_arrays(features, theta=theta, m=m, sigma=0.5)
+
+
+def lying(K: int, N: int, m: int, c: float, seed: int) -> Instance:
+    """Unit-norm features and θ, and every mean off Xθ by c, up or down."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((K, N))
+    features /= np.linalg.norm(features, axis=1, keepdims=True)
+    theta = rng.standard_normal(N)
+    theta /= np.linalg.norm(theta)
+    means = features @ theta + c * rng.choice([-1.0, 1.0], K)
+    return shortlist.instances.from_arrays(features, means=means, m=m, sigma=0.5)
 
 
 def entropy(p: np.ndarray, q: np.ndarray) -> np.ndarray:

@@ -42,7 +42,7 @@ def main() -> None:
     )
     instance = screen.instance(M, repeats=30)
     own = "Guess-and-verify (own results)"
-    names = [own, "Racing (paired)", "m-LinGapE", "LUCB"]
+    names = [own, "m-LinGapE", "LUCB"]
     results = shortlist.compare(names, instance, runs=10, epsilon=EPSILON, seed=0, **RANGE)
     print(results.summary(lower_bound=False)[COUNTS].round(4).to_string())
 

@@ -69,7 +69,6 @@ class Recipe:
     threshold_regularization: float | None = None  # erratum 5: the published m-LinGapE's differs
     allocation: str | None = None
     statistic_over_variance: bool = True  # erratum 8: the published LinGame forgets 1/σ²
-    elimination: bool = False
 
 
 # Table 1; the first selection rule is the one meant by the bare name.
@@ -88,8 +87,6 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
         },
     ),
     "LinGame": (("tracking",), {"allocation": "game"}),
-    "FWS": (("tracking",), {"allocation": "frank_wolfe"}),
-    "lazy track-and-stop": (("tracking",), {"allocation": "lazy"}),
     "LinGapE": (("greedy", "optimized"), {}),
     "m-LinGapE": (("greedy", "optimized", "largest_variance"), {}),
     "LinGIFA": (
@@ -111,13 +108,12 @@ TABLE_1: dict[str, tuple[tuple[str, ...], dict[str, object]]] = {
     ),
 }
 PUBLISHED = " (as published)"
-ELIMINATION = " with elimination"
 
 
 def recipe(name: str, sigma: float) -> Recipe:
     """The settings meant by a name: Table 1, or the settings of the published runs."""
     published = name.endswith(PUBLISHED)
-    plain = name.removesuffix(PUBLISHED).removesuffix(ELIMINATION)
+    plain = name.removesuffix(PUBLISHED)
     algorithm = max((row for row in TABLE_1 if plain.startswith(row)), key=len)
     selections, rules = TABLE_1[algorithm]
     words = plain.removeprefix(algorithm).strip()
@@ -125,7 +121,6 @@ def recipe(name: str, sigma: float) -> Recipe:
     if selection not in selections:
         raise ValueError(f"{name!r} is no row of Table 1")
     settings: dict[str, object] = {**rules, "selection": selection}
-    settings["elimination"] = name.endswith(ELIMINATION)
     classical = bool(rules.get("classical", False))
     settings["threshold"] = "lucb1" if classical else "self_normalized"
     settings["initialization"] = "each" if classical else "auto"
@@ -201,10 +196,6 @@ class Oracle:
     losses: dict[frozenset[int], Array] = field(default_factory=dict)
     mixability: dict[frozenset[int], float] = field(default_factory=dict)
     due: Array | None = None
-    spanner: Sequence[int] = ()  # arms for forced exploration, and w* of given means and J
-    optimal: Callable[[Array, frozenset[int]], Array | None] | None = None
-    shares: Array | None = None
-    least: Array | None = None  # of each B_ij ever looked at
     level: int = 0  # of the grid, and when it is looked at again
     next_level_at: int = 0
 
@@ -446,75 +437,16 @@ class Oracle:
         raise ValueError(rule)
 
     def track(self, inverse: Array, hint: int | None, near: set[str]) -> int:
-        """The arm furthest behind its allocation, or one of the spanner if A is too weak."""
+        """The arm furthest behind its allocation."""
         rule, counts = self.recipe.allocation, self.counts()
         if rule == "game_as_published":
             target = self.t * self.play(inverse)
         else:
             if self.due is None:
                 self.due = counts.astype(float)
-            plan = {"game": self.play, "frank_wolfe": self.frank_wolfe, "lazy": self.lazy}
-            target = self.due = self.due + plan[str(rule)](inverse)
-        if rule == "lazy":
-            A = self.Z.T @ (counts[:, None] * self.Z)
-            x = self.Z[list(self.spanner)]
-            weakest = np.linalg.eigvalsh(x.T @ x)[0] / math.sqrt(len(x))
-            if np.linalg.eigvalsh(A)[0] < weakest * math.sqrt(self.t):
-                return min(self.spanner, key=lambda arm: counts[arm])
+            target = self.due = self.due + self.play(inverse)
         ahead = {a: target[a] - counts[a] for a in range(self.arms)}
         return self.best(ahead, SELECTION, hint, near)
-
-    def even(self) -> Array:
-        """Even shares of the spanner."""
-        shares = np.zeros(self.arms)
-        shares[list(self.spanner)] = 1 / len(self.spanner)
-        return shares
-
-    def lazy(self, inverse: Array) -> Array:
-        """The w* of the means, as it was when t last passed a power of 2 (Jedra, Proutière 2020)."""
-        if self.shares is None or self.t & (self.t - 1) == 0:
-            assert self.optimal is not None
-            found = self.optimal(self.means(inverse), self.inside)
-            if found is not None:
-                self.shares = found
-            elif self.shares is None:
-                self.shares = self.even()
-        return self.shares
-
-    def frank_wolfe(self, inverse: Array) -> Array:
-        """FWS's z (Wang et al. 2021), with all near pieces in one linear program."""
-        assert self.due is not None
-        t, K = self.t + 1, self.arms
-        if math.isqrt(t // len(self.spanner)) ** 2 == t // len(self.spanner):
-            return self.even()
-        means, w = self.means(inverse), self.due / self.t
-        W = np.linalg.inv(self.Z.T @ (w[:, None] * self.Z))
-        values, gradients = [], []
-        for i in self.inside:
-            for j in set(range(K)) - self.inside:
-                y = self.Z[i] - self.Z[j]
-                margin, square = max(means[i] - means[j] + self.epsilon, 0.0), y @ W @ y
-                if square > 1e-20:
-                    values.append(margin**2 / square / (2 * self.sigma**2))
-                    gradients.append((self.Z @ W @ y) ** 2 * values[-1] / square)
-        if min(values, default=0.0) == 0.0:
-            return self.even()
-        close = np.array(values) < min(values) + t**-0.9 / K
-        payoffs = np.array(gradients)[close] - np.array(values)[close, None]
-        payoffs /= np.abs(payoffs).max()
-        if len(payoffs) == 1:
-            return np.eye(K)[payoffs[0].argmax()]
-        # The largest v with Σ_a z_a payoffs[p, a] ≥ v for every p.
-        answer = linprog(
-            np.r_[np.zeros(K), -1],
-            A_ub=np.c_[-payoffs, np.ones(len(payoffs))],
-            b_ub=np.zeros(len(payoffs)),
-            A_eq=np.r_[np.ones(K), 0][None],
-            b_eq=[1],
-            bounds=[(0, None)] * K + [(None, None)],
-        )
-        assert answer.status == 0, answer.message
-        return answer.x[:K]
 
     def play(self, inverse: Array) -> Array:
         """LinGame's shares (Degenne et al. 2020; erratum 8)."""
@@ -604,8 +536,6 @@ class Oracle:
 
         rules = (self.recipe.candidates, self.recipe.ambiguous, self.recipe.stopping)
         reads_all = bool({"smallest_gap", "mth_gap", "ugape"} & set(rules))
-        if reads_all and not in_pilot:
-            B = self.remembered(B, range(self.arms))
         mth = self.mth_gaps(B) if reads_all else {}
         if self.recipe.candidates == "top_means":
             ranked = dict(enumerate(means.tolist()))
@@ -613,8 +543,6 @@ class Oracle:
             ranked = {j: -gap for j, gap in mth.items()}
         self.inside = J = self.best_m(ranked, hint.inside, near)
         outside = [i for i in range(self.arms) if i not in J]
-        if not reads_all and not in_pilot:
-            B = self.remembered(B, J)
         if self.recipe.ambiguous == "largest_gap":
             largest = B[outside].max(axis=0).tolist()
             doubt = {j: largest[j] for j in J}
@@ -641,16 +569,6 @@ class Oracle:
         self.last_pair = (b, c)
         kind = "pilot" if in_pilot else "round"
         return Verdict(False, J, arm, b, c, C, statistic, kind, near=frozenset(near))
-
-    def remembered(self, B: Array, columns: Iterable[int]) -> Array:
-        """With elimination, the least that each B_ij of these columns has ever been."""
-        if not self.recipe.elimination:
-            return B
-        if self.least is None:
-            self.least = np.full(B.shape, np.inf)
-        B, j = B.copy(), list(columns)
-        B[:, j] = self.least[:, j] = np.minimum(self.least[:, j], B[:, j])
-        return B
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
         """Whether rounding decides about the stop."""

@@ -188,7 +188,6 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (bent, "report screen.toml", ""),
     (bent, "continue screen.toml", ""),
     (bent, "continue screen.toml --without-features", ""),
-    (bent, "continue screen.toml --misspecification=-1", ""),
     (continued, "ask screen.toml", ""),
     (continued, "status screen.toml", ""),
     (continued, "correct screen.toml 0 --value 0.25 --reason y", ""),
@@ -207,7 +206,6 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (other_settings, "new screen.toml", ""),
     (other_features, "status screen.toml", ""),
     (screen_with(audit=False), "new screen.toml", ""),
-    (screen_with(algorithm="MisLid"), "new screen.toml", ""),
     (screen_with(algorithm="Guided"), "new screen.toml", ""),
     (screen_with(algorithm="pairs-in-doubt"), "new screen.toml", ""),
     (screen_with(algorithm="m-LinGap"), "new screen.toml", ""),
@@ -228,7 +226,7 @@ CASES: list[tuple[Callable[[], None], str, str]] = [
     (screen_with(direction="min"), "new screen.toml", ""),
     (screen_with(lease="7"), "new screen.toml", ""),
     (screen_with(features="none.csv"), "new screen.toml", ""),
-    (nothing, "repurpose --synthetic --algorithm MisLid", ""),
+    (nothing, "repurpose --synthetic --algorithm Guided", ""),
     (nothing, "repurpose --synthetic --algorithm none", ""),
     (nothing, "repurpose", ""),
     (nothing, "data path none", ""),
@@ -313,9 +311,7 @@ def test_what_commands_rarely_say_is_translated_too() -> None:
     say = CommandLine("screen.db")
     cut = "repeat the call with if_told='same', or with a key= for unrequested data: it counts once"
     assert say(cut) == "repeat the command: it counts once"
-    way = (
-        f"study.tell_many(read_untold({'/tmp/a b.csv'!r}), if_told='ignore') with shortlist.study.x"
-    )
+    way = f"study.tell_many(shortlist.read_untold({'/tmp/a b.csv'!r}), if_told='same')"
     assert (
         say(f"tell them with {way}.") == 'tell them with `shortlist tell screen.db "/tmp/a b.csv"`.'
     )

@@ -215,7 +215,7 @@ def test_identical_arms_are_allowed_with_slack() -> None:
     assert set(answer.names) <= {0, 4}
 
 
-@pytest.mark.parametrize("algorithm", ["auto", "m-LinGapE", "LUCB", "Racing", "Phased", "Uniform"])
+@pytest.mark.parametrize("algorithm", ["auto", "m-LinGapE", "LUCB"])
 def test_a_result_that_cannot_be_squared_is_refused(algorithm: str) -> None:
     s = study(algorithm=algorithm)
     trial = s.ask()

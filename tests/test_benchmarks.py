@@ -31,7 +31,6 @@ OPTIONS += ("--pages=1", "--clients=1", "--seconds=1")
 ARGUMENTS = {
     "intake.py": ["Arrow table", "(no file)"],
     "million.py": ["--results=500", "--others=1"],
-    "misspecified.py": ["2"],
     "report.py": ["300", "5", "2", "30"],
     "storage.py": ["--measure=memory"],
     "study.py": ["300"],

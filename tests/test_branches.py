@@ -23,7 +23,6 @@ ROOMS = {
     "reward_range": ("noise.py", "noise/"),
     "class of algorithm": (),
     "makes_plans": (),
-    "misspecification": ("plans/mislid/", "relation.py"),
 }
 MOST = {
     "budget is": 2,
@@ -31,7 +30,6 @@ MOST = {
     "reward_range": 13,
     "class of algorithm": 1,
     "makes_plans": 3,
-    "misspecification": 6,
 }
 
 
@@ -100,7 +98,6 @@ def branches(package: Path) -> dict[str, Counter[str]]:
         "reward_range": lambda node: is_mention(node, "reward_range"),
         "class of algorithm": lambda node: asks_class(node, algorithms),
         "makes_plans": lambda node: isinstance(node, ast.Attribute) and node.attr == "makes_plans",
-        "misspecification": lambda node: is_mention(node, "misspecification"),
     }
     found = {distinction: Counter[str]() for distinction in asks}
     for file, tree in trees.items():
@@ -134,7 +131,7 @@ def test_branches_are_seen_and_words_about_them_are_not(tmp_path: Path) -> None:
         "def f(study, x, reward_range=None):  # pace.makes_plans\n"
         "    if study.budget is not None or study.noise.kind == 'given':\n"
         "        return study.problem.noise.each is None and isinstance(x, (int, One))\n"
-        "    return study.pace.makes_plans or g(misspecification=x) or x.budget == 3\n"
+        "    return study.pace.makes_plans or x.budget == 3\n"
     )
     counts = {distinction: files.total() for distinction, files in branches(tmp_path).items()}
     assert counts == {
@@ -143,5 +140,4 @@ def test_branches_are_seen_and_words_about_them_are_not(tmp_path: Path) -> None:
         "reward_range": 1,
         "class of algorithm": 1,
         "makes_plans": 1,
-        "misspecification": 1,
     }

@@ -242,19 +242,32 @@ def test_near_ties_with_a_control_among_them_are_wrong_as_rarely_as_promised(del
     assert wrong / runs <= delta
 
 
-def test_a_plan_may_be_of_controls_alone() -> None:
-    features = np.array([[0.0], [0.47], [0.5], [0.52], [1.0]])
-    arms = ["neg", "a", "b", "c", "pos"]
-    given = {"m": 1, "sigma": 3.0, "delta": 0.2, "blocks": "shift", "seed": 0}
-    study = Study(features, arms=arms, controls=["neg", "pos"], **given)
-    rng, of_controls = np.random.default_rng(0), 0
-    while not study.done and study.evaluations < 600:
-        of_controls += int(study.round.strategy.plan[1:4].sum() == 0)
-        shift = 5.0 * rng.normal()
-        for trial in study.ask(4):
-            study.tell(trial, 2.0 * features[trial.arm, 0] + shift + 3.0 * rng.standard_normal())
-    assert study.done
-    assert of_controls
+REAL, NONE, ODD = (3.0, -2.0, 2.0), (0.0, 0.0, 0.0), (30.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("seed", "row"), [(0, REAL), (1, REAL), (2, REAL), (3, REAL), (0, NONE), (0, ODD)]
+)
+def test_a_control_says_nothing_of_what_is_linear(seed: int, row: tuple[float, ...]) -> None:
+    """DMSO has descriptors like any compound, and its mean is far off the line of the others."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(24, 3))
+    means = np.append(features @ [0.6, -0.4, 0.3], -4.0)
+    arms = [*(f"c{k}" for k in range(24)), "DMSO"]
+    settings = {"m": 3, "sigma": 0.3, "epsilon": 0.1, "blocks": "shift", "seed": seed}
+    study = Study(np.vstack([features, row]), arms=arms, controls={"DMSO": 2}, **settings)
+    while not study.done:
+        plate, shift = study.ask(24), 5.0 * rng.normal()
+        assert [trial.name for trial in plate].count("DMSO") == 2
+        study.tell_many((t, means[t.arm] + shift + 0.3 * rng.normal()) for t in plate)
+    third = np.sort(means)[-3]
+    assert means[study.shortlist.arms].min() >= third - 0.1
+    assert study.shortlist.guarantee.status == "proven"
+    assert "mean of every arm that is not a control is linear" in str(
+        study.shortlist.guarantee.rests_on
+    )
+    assert "24 arms" in next(each.words for each in study.health() if each.name == "rank")
+    assert study.table().loc["DMSO", "mean"] < study.table()["mean"].drop("DMSO").min() - 1.0
 
 
 def test_words_about_controls_name_what_is_meant() -> None:

@@ -15,8 +15,7 @@ SAID = {
     "prompts": "Scoring every prompt on every question takes 8,000 evaluations.",
     "plates": "results independent but for a shift that each block shares",
     "queues": "The 3 of smallest mean, of 12, up to a difference of 0.05, with 95 % confidence",
-    "new_algorithm": "In doubt",
-    "own_bound": "Doubling",
+    "race": "Race",
     "dataframe": "Forecast: about ",
 }
 

@@ -17,8 +17,9 @@ import numpy as np
 import pytest
 
 import shortlist
+from examples.race import RACE
 from paths import TESTS
-from shortlist import GIFA, MisLid, Study
+from shortlist import Study
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
@@ -43,17 +44,9 @@ KINDS: dict[str, dict[str, Any]] = {
     "LUCB": {"algorithm": "LUCB"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "UGapE": {"algorithm": "UGapE"},
-    "pilot": {"algorithm": GIFA(threshold="pilot", elimination=True)},
     "LinGame": {"algorithm": "LinGame"},
-    "FWS": {"algorithm": "FWS"},
-    "lazy": {"algorithm": "lazy track-and-stop"},
-    "Phased": {"algorithm": "Phased"},
-    "Uniform": {"algorithm": "Uniform"},
-    "Racing": {"algorithm": "Racing"},
-    "KL-LUCB": {"algorithm": "KL-LUCB", **COINS},
-    "KL-Racing": {"algorithm": "KL-Racing", **COINS},
-    "MisLid": {"algorithm": MisLid(misspecification=0.05)},
-    "MisLid, glr": {"algorithm": MisLid(misspecification=0.05, stop="glr")},
+    "Guess-and-verify": {"algorithm": "Guess-and-verify"},
+    "bets": COINS,
     "pairs-in-doubt": {"budget": 30},
     "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
 }
@@ -279,7 +272,7 @@ def ways(study: Study) -> Iterator[Callable[[], Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["LUCB both arms", "Phased", "sigma estimated"])
+@pytest.mark.parametrize("kind", ["LUCB both arms", "Guess-and-verify", "sigma estimated"])
 @pytest.mark.parametrize("stored", [False, True])
 def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_path: Path) -> None:
     places: list[dict[str, Any]] = [
@@ -307,7 +300,9 @@ def test_every_change_is_made_wholly_or_not_at_all(kind: str, stored: bool, tmp_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "shift"), [("m-LinGapE", 0), ("Phased", 1), ("MisLid", 2)])
+@pytest.mark.parametrize(
+    ("kind", "shift"), [("m-LinGapE", 0), ("Guess-and-verify", 1), ("LinGIFA", 2)]
+)
 def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
     kind: str, shift: int
 ) -> None:
@@ -333,14 +328,8 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
 
 
 STRATEGIES = {
-    "Phased": find_algorithm("Phased"),
-    "Uniform": find_algorithm("Uniform"),
-    "Racing": find_algorithm("Racing"),
-    "Racing (paired)": find_algorithm("Racing (paired)"),
-    "KL-LUCB": find_algorithm("KL-LUCB"),
-    "KL-Racing": find_algorithm("KL-Racing"),
-    "MisLid": MisLid(misspecification=0.05),
-    "MisLid, glr": MisLid(misspecification=0.05, stop="glr"),
+    "Guess-and-verify": find_algorithm("Guess-and-verify"),
+    "Race": RACE,
     "pairs-in-doubt": PairsInDoubt(budget=60),
 }
 

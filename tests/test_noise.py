@@ -47,7 +47,7 @@ MEANS = X @ [0.2, -0.1, 0.08]
 NAMES = tuple("abcdef")
 EACH = [0.5, 0.1, 0.3, 0.05, 0.2, 0.4]
 DELTA = 0.05
-TRACKING = ["LinGame", "FWS", "lazy track-and-stop"]
+TRACKING = ["LinGame"]
 NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 
@@ -227,15 +227,13 @@ def test_the_lower_bound_with_noise_by_arm() -> None:
 
 
 def test_shares_go_as_the_noise() -> None:
-    # Two arms about which nothing is known: all that track w* pull them as σ_a.
+    # Two arms about which nothing is known: w* pulls them as σ_a, .8 for the second.
     instance = shortlist.instances.from_arrays(np.eye(2), means=[0.2, 0.0], m=1, sigma=[0.25, 1.0])
     shares = {}
     for name in TRACKING:
         frame = shortlist.compare(name, instance, runs=20, progress=False).frame
         pulls = np.array(frame["pulls"].tolist()).sum(axis=0)
         shares[name] = pulls[1] / pulls.sum()
-    assert shares["FWS"] == pytest.approx(0.8, abs=0.05)
-    assert shares["lazy track-and-stop"] == pytest.approx(0.8, abs=0.05)
     assert 0.6 < shares["LinGame"] < 0.8  # its learner is slow
 
 
@@ -254,18 +252,6 @@ def test_errors_with_noise_by_arm(name: str) -> None:
     shown_below(DELTA, errors_in)
     worst = shortlist.compare(name, instance, runs=65, sigma=0.5, progress=False).frame
     assert pd.concat(own)["samples"].mean() < 0.8 * worst["samples"].mean()
-
-
-def test_strategies_take_the_largest_sigma_and_estimate_none() -> None:
-    instance = shortlist.instances.from_arrays(np.eye(3), means=[1.0, 0.5, 0.2], m=1, sigma=0.5)
-    options: dict[str, Any] = {"runs": 20, "progress": False}
-    one = shortlist.compare("Uniform", instance, **options).frame
-    each = shortlist.compare("Uniform", instance, sigma=[0.1, 0.5, 0.2], **options).frame
-    pd.testing.assert_frame_equal(one, each)
-    with pytest.raises(errors.InvalidSetting, match=r"='estimate' needs: .* Guess-and-verify"):
-        shortlist.compare("Uniform", instance, sigma="estimate", **options)
-    with pytest.raises(errors.InvalidSetting, match="='estimate per arm' needs: give a number"):
-        shortlist.compare("Uniform", instance, sigma="estimate per arm", **options)
 
 
 def test_a_study_with_noise_by_arm_looks_ahead_and_at_itself() -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import shortlist
 from command_line import asked, does
 from plate_results import SIGMA, PlateResults
 from shortlist import Study
@@ -260,3 +262,241 @@ def test_what_is_asked_for_in_the_first_plan_depends_on_no_value():
         asked.append([trial.arm for trial in study.trials])
     assert asked[0] == asked[1]
     assert len(asked[0]) == 60
+
+
+def test_what_remains_is_whole_plates_and_holds_what_a_study_then_takes():
+    """It said "about 1 more" for most of a study, whatever it took."""
+    projections, held = [], 0
+    for seed in range(4):
+        study, said = begin(seed=seed, sigma=1.0), []
+        rng = np.random.default_rng(seed)
+        while not study.done:
+            shift = 50.0 * rng.normal()
+            study.tell_many(
+                (t, MEANS[t.arm] + shift + rng.standard_normal()) for t in study.ask(12)
+            )
+            said.append((study.evaluations, study.remaining()))
+        for told, ahead in said:
+            if ahead.evaluations is None or told == study.evaluations:
+                continue
+            most = np.inf if ahead.high is None else ahead.high
+            left = study.evaluations - told
+            projections.append(ahead.evaluations / left)
+            held += ahead.low <= left <= most
+            assert ahead.evaluations % 12 == ahead.low % 12 == 0
+            assert "of 12" in ahead.words
+    assert len(projections) > 20
+    assert 0.5 < np.median(projections) < 3.0
+    assert held / len(projections) > 0.7
+
+
+def test_what_remains_counts_wells_that_are_open_and_those_of_controls():
+    results = PlateResults(np.append(MEANS, 0.0))
+    study = begin(arms=[*NAMES, "DMSO"], controls={"DMSO": 2}, sigma=1.0)
+    before = results.measured(study, 4).remaining().evaluations
+    plate = study.ask(12)
+    assert study.remaining().evaluations == before
+    for trial in plate[:5]:
+        study.tell(trial, results.value(trial))
+    assert study.remaining().evaluations == before - 5
+
+
+# The table of docs/plates.md: each row is tried, by its first cell, and so is what it says to do instead.
+
+
+def stopped(study: Study, status: str = "proven") -> Study:
+    """The study at its stop, which has the right list and this status."""
+    known = dict(zip(NAMES, MEANS, strict=True))
+    for _ in range(80):
+        if study.done:
+            break
+        shift = 50.0 * np.random.default_rng(len(study.trials)).normal()
+        study.tell_many(
+            (t, known.get(t.name, 0.0) + shift + SIGMA * np.random.default_rng(t.seed).normal())
+            for t in study.ask(12)
+        )
+    assert study.done
+    assert set(study.shortlist.names) == {"c8", "c9"}
+    assert study.shortlist.guarantee.status == status
+    return study
+
+
+def refused(call: Callable[[], object], words: str = "") -> None:
+    with pytest.raises(InvalidInput, match=words):
+        call()
+
+
+def try_requests() -> None:
+    stopped(begin())
+    assert set(begin().run(value, batch=12, progress=False).names) == {"c8", "c9"}
+
+
+def try_features() -> None:
+    study = stopped(begin(features=FEATURES))
+    assert "fit" in {finding.name for finding in study.health()}
+    assert not study.audit.wanted
+
+
+def try_controls() -> None:
+    study = stopped(begin(arms=[*NAMES, "DMSO"], controls={"DMSO": 2}))
+    assert [trial.name for trial in study.trials[:12]].count("DMSO") == 2
+
+
+def try_direction() -> None:
+    least = measured(begin(direction="minimize", epsilon=0.1), 80)
+    assert set(least.shortlist.names) == {"c0", "c1"}
+
+
+def try_bounded() -> None:
+    rng, study = np.random.default_rng(0), begin(sigma="bounded", reward_range=(0, 1))
+    while not study.done:
+        study.tell_many((t, float(rng.random() < MEANS[t.arm] / 3)) for t in study.ask(24))
+    assert study.shortlist.guarantee.status == "proven"
+    assert "named_sets" in study.shortlist.guarantee.text
+
+
+def try_costs() -> None:
+    dear, same = (stopped(begin(costs=costs)) for costs in (np.arange(1.0, 11.0), None))
+    assert [t.arm for t in dear.trials] == [t.arm for t in same.trials]
+    assert dear.cost > same.cost == same.evaluations
+
+
+def try_budget() -> None:
+    refused(lambda: begin(budget=100), "leave out")
+    study = begin()
+    study.run(value, batch=12, max_evaluations=48, progress=False)
+    assert study.evaluations == 48
+    assert study.shortlist.certain is not None
+
+
+def try_guide() -> None:
+    refused(lambda: begin(features=FEATURES, trust="guide"), "leave out algorithm=, trust=")
+    stopped(begin(features=FEATURES))
+    stopped(begin())
+
+
+def try_failures() -> None:
+    study = begin()
+    first, second, *others = study.ask(12)
+    study.fail(first, "spilt")
+    study.cancel(second)
+    study.tell_many((trial, value(trial)) for trial in others)
+    stopped(study)
+
+
+def try_widen() -> None:
+    study = measured(begin(), 4)
+    assert not study.done
+    study.widen(epsilon=study.shortlist.certain.epsilon)  # type: ignore[union-attr]
+    assert study.done
+    assert study.shortlist.guarantee.status == "proven"
+
+
+def try_reopen() -> None:
+    study = stopped(begin())
+    study.reopen()
+    stopped(measured(study, 1))
+
+
+def try_verify() -> None:
+    study = stopped(begin(features=FEATURES))
+    refused(study.verify, "continued\\(features=None\\)")
+    stopped(study.continued(features=None), "heuristic")
+
+
+def try_add() -> None:
+    study = begin()
+    study.add(arms=["new"])
+    stopped(study)
+    later = measured(begin(), 2)
+    refused(lambda: later.add(arms=["new"]), "carry_over")
+    wider = begin(arms=[*NAMES, "new"], seed=8)
+    wider.carry_over(later)
+    stopped(wider, "heuristic")
+
+
+def try_retire() -> None:
+    study, why = begin(), {"reason": "none left", "whatever_the_results": True}
+    study.retire("c0", **why)
+    stopped(study)
+    later = measured(begin(), 3)
+    refused(lambda: later.retire("c0", **why), "carry_over")
+    fewer = begin(arms=NAMES[1:], seed=8)
+    fewer.carry_over(later)
+    stopped(fewer, "heuristic")
+
+
+def try_correct() -> None:
+    study = measured(begin(), 2)
+    study.correct(0, study.trials[0].value + 0.01, reason="misread")
+    stopped(study, "heuristic")
+
+
+def try_unasked() -> None:
+    study = measured(begin(), 2)
+    study.tell(arm=study.trials[0].name, value=value(study.trials[0]), block=0)
+    stopped(study, "heuristic")
+
+
+def try_carried() -> None:
+    source = measured(begin(), 2)
+    new = begin(seed=9)
+    new.carry_over(source)
+    stopped(new, "heuristic")
+    stopped(source.continued(delta=0.01), "heuristic")
+
+
+def try_forecasts() -> None:
+    given = {"arms": NAMES, "m": 2, "sigma": SIGMA, "blocks": "shift"}
+    assert shortlist.forecast(**given, means=dict(zip(NAMES, MEANS, strict=True))).median > 0
+    assert "blocks of 12" in measured(begin(), 4).remaining().words
+
+
+TRIED: dict[str, Callable[[], object]] = {
+    "`ask(24)`, `run(batch=24)`": try_requests,
+    "`ask()`": lambda: refused(begin().ask, r"study\.ask\(24\)"),
+    "`features=`": try_features,
+    "`controls=`": try_controls,
+    "`direction=`, `epsilon=`": try_direction,
+    "a σ for each arm": lambda: stopped(begin(sigma=dict.fromkeys(NAMES, SIGMA))),
+    '`sigma="estimate"`': lambda: stopped(begin(sigma="estimate")),
+    '`sigma="estimate per arm"`': lambda: refused(
+        lambda: begin(sigma="estimate per arm"), "write sigma='estimate'"
+    ),
+    '`sigma="bounded"`': try_bounded,
+    "`costs=`": try_costs,
+    "`budget=`": try_budget,
+    '`trust="guide"`': try_guide,
+    "`algorithm=`": lambda: refused(lambda: begin(algorithm="Uniform"), "leave out algorithm="),
+    "`fail`, `cancel`": try_failures,
+    "`widen`": try_widen,
+    "`reopen`": try_reopen,
+    "`verify`": try_verify,
+    "`add`": try_add,
+    "`retire`": try_retire,
+    "`correct`": try_correct,
+    "`tell(arm=…, block=…)`": try_unasked,
+    "`carry_over`, `continued`": try_carried,
+    "`forecast`, `remaining`": try_forecasts,
+}
+PAGE = Path(__file__).parent.parent / "docs" / "plates.md"
+
+
+def rows_of_the_table() -> dict[str, list[str]]:
+    """The rows by their first cell."""
+    section = PAGE.read_text().split("## What works on plates")[1].split("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("|")][2:]
+    rows = ([cell.strip() for cell in line.strip("|").split("|")] for line in lines)
+    return {first: others for first, *others in rows}
+
+
+def test_every_row_of_the_table_is_tried_and_says_what_to_do_instead():
+    rows = rows_of_the_table()
+    assert list(rows) == list(TRIED)
+    assert all(instead for works, instead in rows.values() if works.startswith("no"))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("what", TRIED)
+def test_what_works_on_plates(what: str):
+    TRIED[what]()

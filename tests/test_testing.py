@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import shortlist
+from examples.race import Race
 from shortlist.errors import DamagedStorage
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
-from shortlist.plans.uniform import Uniform
 from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.rules.thresholds import THRESHOLDS
@@ -43,9 +43,7 @@ def test_every_kind_of_rule_was_checked() -> None:
 # One of each kind. That all of them stop, are right and repeat themselves: tests/catalog/test_gifa.py
 # and test_engine.py in tests/plans.
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", ["LUCB", "LinGapE", "LinGIFA", "LinGame", "Phased", "KL-LUCB", "Guess-and-verify"]
-)
+@pytest.mark.parametrize("name", ["LUCB", "LinGapE", "LinGIFA", "LinGame", "Guess-and-verify"])
 def test_an_algorithm_of_the_package_passes(name: str) -> None:
     check_algorithm(name, runs=20)
 
@@ -122,38 +120,38 @@ def test_a_rule_that_remembers_fails() -> None:
         check_rule(rule)
 
 
-class WritesIntoCopies(Uniform):
+class WritesIntoCopies(Race):
     def decide(self, results: PlanResults, seed: int) -> None:
         shared = self.inside
         super().decide(results, seed)
         shared[:] = ~shared
 
 
-class NeverStops(Uniform):
+class NeverStops(Race):
     def decide(self, results: PlanResults, seed: int) -> None:
         super().decide(results, seed)
         self.statistic = 1.0
 
 
-class ForgetsAnArm(Uniform):
+class ForgetsAnArm(Race):
     def __init__(self, task: ReducedProblem) -> None:
         super().__init__(task)
         self.plan = np.array([1, 0, 0, 0, 0, 0])
 
 
-class Undecided(Uniform):
+class Undecided(Race):
     def decide(self, results: PlanResults, seed: int) -> None:
         super().decide(results, seed)
         self.inside = np.zeros_like(self.inside)
 
 
-class Drawn(Uniform):
+class Drawn(Race):
     def decide(self, results: PlanResults, seed: int) -> None:
         drawn = np.random.default_rng().standard_normal(len(self.plan))
         super().decide(results.replace(sums=results.sums + drawn), seed)
 
 
-class WrongWay(Uniform):
+class WrongWay(Race):
     def decide(self, results: PlanResults, seed: int) -> None:
         super().decide(results.replace(sums=-results.sums), seed)
 

@@ -18,19 +18,18 @@ if TYPE_CHECKING:
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.registry import algorithms as algorithms
     from shortlist.plans.guide import Guided as Guided
-    from shortlist.plans.mislid.algorithm import MisLid as MisLid
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
     from shortlist.simulation.outlook import forecast as forecast
+    from shortlist.study.running.untold_results import read_untold as read_untold
     from shortlist.study.study import Study as Study
 
 
 __all__ = [
     "GIFA",
     "Guided",
-    "MisLid",
     "PairsInDoubt",
     "Study",
     "algorithms",
@@ -40,6 +39,7 @@ __all__ = [
     "forecast",
     "instances",
     "plot",
+    "read_untold",
     "report",
     "repurposing",
     "rule",
@@ -55,11 +55,11 @@ _HOMES = {
     "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
     "Guided": "shortlist.plans.guide",
-    "MisLid": "shortlist.plans.mislid.algorithm",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",
     "forecast": "shortlist.simulation.outlook",
+    "read_untold": "shortlist.study.running.untold_results",
     "rule": "shortlist.rules.rule",
 }
 

@@ -16,6 +16,7 @@ from typing import Any
 
 VALUE = r"(?P<value>[-+.\w]+|…)"
 ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
+BLOCK = ARM.replace("<arm>", "<block>")
 # From a call in a message to what the command line does in its place: {study} is the study that the
 # command named, {value} and {arm} are what the call has.
 COMMANDS = {
@@ -36,6 +37,10 @@ COMMANDS = {
     rf"study\.tell\(arm={ARM}, value={VALUE}\)": (
         "`shortlist tell {study} --arm {arm} --value={value}`"
     ),
+    rf"study\.tell\(arm={ARM}, value={VALUE}, block={BLOCK}\)": (
+        "`shortlist tell {study} --arm {arm} --block {block} --value={value}`"
+    ),
+    r"(?:call )?study\.readmit\(\)": "`shortlist readmit {study}`",
     rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
         "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
     ),
@@ -50,15 +55,12 @@ COMMANDS = {
         "`shortlist continue {study} {changes}`"
     ),
     r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
-    r"study\.continued\(algorithm=MisLid\(misspecification=c\)\)": (
-        "`shortlist continue {study} --misspecification C`"
-    ),
     r"new_study\.carry_over\(study\)": "`shortlist new NEW.toml --from {source}`",
     r"Study\.load\(storage\)": "`shortlist status {study}`",
     r"by Study\.load\(storage, name\)": "with --study NAME",
     r", with Study\.load\(storage, \w+=…\)": "",
     r"call shortlist\.data\.fetch\(\)": "run `shortlist data fetch`",
-    r"study\.tell_many\(read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\) with [\w.]*\w": (
+    r"study\.tell_many\(shortlist\.read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\)": (
         "`shortlist tell {study} {file}`"
     ),
     r"the call with if_told='\w+', or with a key= for unrequested data": "the command",
@@ -156,7 +158,7 @@ def _word(key: str, text: str) -> str:
     if key == "changes":
         return " ".join(map(_option, re.split(r", (?=\w+=)", text)))
     if text in ("…", "value", "trial"):
-        return {"arm": "NAME", "value": "X"}.get(key, "TRIAL")
+        return {"arm": "NAME", "block": "BLOCK", "value": "X"}.get(key, "TRIAL")
     return shell_word(str(ast.literal_eval(text))) if text[0] in "'\"" else text
 
 

@@ -568,13 +568,19 @@ class Shift(Blocks):
 
     @property
     def assumption(self) -> str:
-        """That nothing else differs."""
-        return "shifts are shared by all results of a block"
+        """That nothing else differs, and that no block was cut by its values."""
+        return (
+            "shifts are shared by all results of a block, and how many results a block has and which of "
+            "them fail depends on no values"
+        )
 
     @property
     def short(self) -> str:
-        """That nothing else is shared."""
-        return "results independent but for a shift that each block shares"
+        """That nothing else is shared, and that no block was cut by its values."""
+        return (
+            "results independent but for a shift that each block shares, sizes and failures of blocks "
+            "that depend on no values"
+        )
 
     @property
     def explanation(self) -> str:

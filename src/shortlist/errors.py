@@ -75,7 +75,7 @@ class LikelyTie(UserWarning):
 
 
 class GuaranteeInDoubt(UserWarning):
-    """Results that contradict what the guarantee assumes."""
+    """Results that contradict what the guarantee assumes, or that no proof covers."""
 
 
 class LinearityRejected(ShortlistError, GuaranteeInDoubt):

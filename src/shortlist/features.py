@@ -89,6 +89,11 @@ def features_and_names(
     raw, named, titles = _read(features)
     if given is not None:
         named = given
+    if given is None and _are_names(raw):
+        raise InvalidFeatures(
+            "the first argument is a table of features, one row of numbers per arm, and this is a list "
+            "of texts: if these are the names of the arms, write arms=[…]."
+        )
     try:
         matrix = np.ascontiguousarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -115,6 +120,25 @@ def features_and_names(
             f"finite ({count} entries are not). Fill or drop them first."
         )
     return matrix, names, columns
+
+
+def _are_names(raw: Any) -> bool:
+    """Whether what was given as features is a list of texts that are no numbers.
+
+    Examples
+    --------
+    >>> _are_names(["ash", "elm"]), _are_names(["1.5", "2"]), _are_names([[1.0], [2.0]])
+    (True, False, False)
+    """
+    if isinstance(raw, np.ndarray):
+        raw = raw.tolist() if raw.ndim == 1 and raw.dtype.kind in "OU" else ()
+    if not isinstance(raw, list | tuple) or not raw or not all(isinstance(e, str) for e in raw):
+        return False
+    try:
+        [float(each) for each in raw]
+    except ValueError:
+        return True
+    return False
 
 
 def with_intercept(

@@ -30,6 +30,15 @@ CHOSEN_IN_PLAN = (
 )
 
 
+RARE = 200  # results of which one is far off, in a sentence on what cannot be seen
+
+# What a proof needs wherever results came in otherwise than they were asked for.
+BLIND = (
+    "Which trials failed or were cancelled, and in which order results were told, depended neither on "
+    "their values nor on any result that was known and not yet told."
+)
+
+
 class Assumption(NamedTuple):
     """What a claim rests on."""
 
@@ -78,6 +87,8 @@ class Answer(NamedTuple):
     problem: Problem
     evaluations: int
     retired: int = 0
+    proofs: int = 1  # of which this is one, if arms were retired because of results
+    is_exact: bool = False  # whether it follows from results that are known
 
     @property
     def words(self) -> str:
@@ -96,6 +107,11 @@ class Answer(NamedTuple):
         which = _which(problem, retired=self.retired > 0)
         left = f"{problem.eligible - self.retired:,}{which}"
         return f"the {best} {left}{slack}"
+
+    @property
+    def among_proofs(self) -> str:
+        """That other answers of the study have a risk of their own; empty if there is one proof."""
+        return f" in this proof, one of {self.proofs}" if self.proofs > 1 else ""
 
     @property
     def effort(self) -> str:
@@ -120,9 +136,11 @@ class Claim:
     assumptions : tuple of Assumption
         What the proof needs.
     condition : str
-        What must be true beside the noise for "proven": empty, or "the means are linear in …".
+        What must be true of the means for "proven": empty, or "the means are linear in …".
     condition_badge : str
         The same in a word or two.
+    normality : str
+        That noise is normal, where the proof needs that: "the noise is normal"; else empty.
     not_assumed : str
         That nothing is assumed of something that was given; empty if there is nothing to say.
     why_heuristic : tuple of str
@@ -146,6 +164,7 @@ class Claim:
     assumptions: tuple[Assumption, ...]
     condition: str = ""
     condition_badge: str = ""
+    normality: str = ""
     not_assumed: str = ""
     why_heuristic: tuple[str, ...] = ()
     extends: str = ""
@@ -156,18 +175,25 @@ class Claim:
         return not self.why_heuristic and not self.extends
 
     @property
+    def premise(self) -> str:
+        """All that must be true beside the size of the noise, for the middle of a sentence."""
+        return " and ".join(filter(None, [self.normality, self.condition]))
+
+    @property
     def badge(self) -> str:
-        """What the answer is worth, in a word or two; "Proven" alone assumes only the noise."""
+        """What the answer is worth, in a word or two; "Proven" alone assumes only the noise's size."""
         if not self.proven:
             return "Heuristic"
-        return f"Proven if {self.condition_badge}" if self.condition else "Proven"
+        normal = "normal" if self.normality else ""
+        conditions = " and ".join(filter(None, [normal, self.condition_badge]))
+        return f"Proven if {conditions}" if conditions else "Proven"
 
     @property
     def level(self) -> Level:
         """Whether it is good, plain or a warning."""
         if not self.proven:
             return "warn"
-        return "plain" if self.condition else "good"
+        return "plain" if self.premise else "good"
 
     @property
     def confidence(self) -> str:
@@ -176,13 +202,15 @@ class Claim:
 
     def at_stop(self, answer: Answer) -> str:
         """What will be claimed when the study stops, in a sentence."""
-        how = "At its stop" if self.proven else "At its stop, by a heuristic that no proof covers"
+        how = f"At its stop, if {self.normality}" if self.normality else "At its stop"
+        if not self.proven:
+            how = "At its stop, by a heuristic that no proof covers"
         return f"{how}: {answer.words}, {self.confidence}."
 
     @property
     def first_words(self) -> str:
         """How the text begins where a theorem covers the answer."""
-        return f"Proven if {self.condition}" if self.condition else "Proven"
+        return f"Proven if {self.premise}" if self.premise else "Proven"
 
     @property
     def text(self) -> str:
@@ -388,9 +416,15 @@ def final(
     wrong; ``doubts`` contradict it.
     """
     parts = tuple(assumptions), tuple(conditions)
-    sure = f"{claim.confidence} ({answer.effort})."
+    sure = f"{claim.confidence}{answer.among_proofs} ({answer.effort})."
     found = f"{answer.words}, {sure}"
     after = (*notes, *(each.words for each in conditions))
+    if answer.is_exact:
+        # However they came in, and whatever is assumed of chance.
+        known = exact(answer.problem)
+        short = f"Exact: {answer.words} ({answer.effort}).\nThe answer {known}"
+        said = f"Exact: {claim.statement}. The answer {known}"
+        return Guarantee("proven", "Exact", "good", claim, (said,), parts[0], (), short)
     if doubts:
         against = " ".join(f"{doubt.words} {doubt.meaning}" for doubt in doubts)
         doubt = (
@@ -414,9 +448,10 @@ def final(
     if untested:
         said = claim.beginning_with(f"{claim.first_words}, which is untested")
         badge = f"{claim.badge}: untested"
-        short = in_two_lines(f"If {claim.condition}, which is untested: {found}", claim, *parts)
+        short = in_two_lines(f"If {claim.premise}, which is untested: {found}", claim, *parts)
         return Guarantee("proven", badge, claim.level, claim, (said, *after), *parts, short)
-    first = f"If {claim.condition}: {found}" if too_coarse else f"{found[0].upper()}{found[1:]}"
+    premise = claim.premise if too_coarse else claim.normality
+    first = f"If {premise}: {found}" if premise else f"{found[0].upper()}{found[1:]}"
     short = in_two_lines(first, claim, *parts)
     return Guarantee("proven", claim.badge, claim.level, claim, (claim.text, *after), *parts, short)
 
@@ -518,12 +553,28 @@ def of_budget(
     )
 
 
-def exact(problem: Problem) -> list[str]:
-    """That the answer is certain, in a sentence."""
-    return [
-        "The answer is exact: it follows from the results that are known, whatever the missing ones "
-        f"of the {problem.cells or 0:,} cells of the pool are."
-    ]
+def exact(problem: Problem) -> str:
+    """What an answer follows from that is certain, to go on after "The answer"."""
+    return (
+        "follows from the results that are known, whatever the missing ones of the "
+        f"{problem.cells or 0:,} cells of the pool are."
+    )
+
+
+def rare(fewest: int) -> str:
+    """What ``fewest`` results of an arm cannot show of its noise, in a sentence.
+
+    Examples
+    --------
+    >>> rare(31)[:96]
+    'Rare extremes may not show: if 1 result in 200 were far off, 86 % of sets of 31 results, as many'
+    """
+    missed = 100.0 * (1.0 - 1.0 / RARE) ** fewest
+    return (
+        f"Rare extremes may not show: if 1 result in {RARE} were far off, {missed:.0f} % of sets of "
+        f"{count(fewest, 'result')}, as many as there are of each arm at least, would contain none, so "
+        "that it must be known from elsewhere that there are no such results."
+    )
 
 
 @dataclass(frozen=True)
@@ -537,12 +588,16 @@ class Course:
     sources: str = ""  # how those studies ended
     corrected: int = 0
     lost: int = 0  # failed or cancelled
+    again: int = 0  # given out again, and told
     # Arms with the reasons for which they were retired, whatever the results or because of them;
     # names of those that were added.
     retired: str = ""
     retired_anew: str = ""
     proofs: int = 1  # how often the proof began, each time with a δ of its own
     estimates_sigma: bool = False  # from results before these retirements
+    without: str = ""  # arms that were left out after the first plan, since they had no result
+    returned: str = ""  # arms that came back after a first plan had gone on without them
+    answers: int = 1  # without and with them
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
@@ -570,10 +625,10 @@ def conditions_of(course: Course) -> list[Condition]:
     corrected = ", nor results before they were corrected" if course.corrected else ""
     sentences = {
         ("Order", course.out_of_order): "Some results were processed before others that had been "
-        "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
-        "its value.",
+        f"asked for earlier. {BLIND}",
         ("Unrequested data", course.unasked): "Results told without having been asked for: "
-        f"{course.unasked:,}. Whether and when they were told did not depend on their values.",
+        f"{course.unasked:,}. Whether and when they were told depended neither on their values nor on "
+        "any result that was known and not yet told.",
         (
             "Open trials",
             course.open_at_changes,
@@ -586,12 +641,23 @@ def conditions_of(course: Course) -> list[Condition]:
         f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
         f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
         f"retired, has probability {course.proofs}δ at most.",
+        (
+            "Left out",
+            course.without,
+        ): "Left out, and no part of what is claimed, since their evaluations "
+        f"failed and gave no result: {course.without}. They were asked for because of other results, "
+        "and all results were processed again without them. That any answer of this study was wrong, "
+        f"with them or without, has probability {course.proofs}δ at most.",
+        ("Came back", course.returned): "Left out while their evaluations failed, and back since: "
+        f"{course.returned}. All results were processed again with them. That any answer of this study "
+        f"was wrong, without them or with them, has probability {course.answers}δ at most.",
         ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
         "with one of them counts from then on, so that results may have had a part in adding them.",
         ("Carried over", course.carried): "Results carried over from an earlier study: "
         f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
         "assumed that an arm's result does not depend on which study asks for it, and that these results had "
-        "no part in the choice of the arms, m, δ and ε."
+        "no part in the choice of the arms, m, δ, ε, σ, the algorithm and the seed: if several were tried, "
+        "or one was chosen in view of these results, the risk may be above δ."
         f"{course.sources}",
         (
             "Slack",
@@ -602,11 +668,17 @@ def conditions_of(course: Course) -> list[Condition]:
         f"{course.corrected:,}. The values now are those that were measured, and a result would "
         "have been corrected whatever its right value was and whatever came later.",
         (
+            "Given out again",
+            course.again,
+        ): f"Trials that were given out again before they were told: {course.again:,}. Of each the "
+        "result that was told first counts: whether it was given out again, and which evaluation of it "
+        "was told first, depended on no value of it, nor on any other result that was known and not yet "
+        "told.",
+        (
             "Failures",
             course.lost,
-        ): f"Failed or cancelled: {course.lost:,}; no value was made up for "
-        "these. Whether an evaluation fails does not depend on the value that it would have had."
-        f"{set_aside if course.set_aside else ''}",
+        ): f"Failed or cancelled: {course.lost:,}; no value was made up for these."
+        f"{'' if course.out_of_order else f' {BLIND}'}{set_aside if course.set_aside else ''}",
     }
     return [Condition(word, sentence) for (word, number), sentence in sentences.items() if number]
 

@@ -144,8 +144,8 @@ class Controls:
     Attributes
     ----------
     wells : tuple of int
-        How many results of each arm a block has at least, in the order of the arms: 0 for an arm that
-        may be listed. Empty where there are no controls.
+        How many wells of each arm a block has, in the order of the arms: 0 for an arm that may be
+        listed. Empty where there are no controls.
 
     Examples
     --------
@@ -363,6 +363,7 @@ class Problem:
             costs=Costs.of(costs, names),
             controls=held,
         )
+        problem._check_slack()
         if features is not None:
             problem._check_distinguishable()
         return problem
@@ -390,7 +391,25 @@ class Problem:
                 f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
                 f"study.continued(epsilon={wider:g})."
             )
-        return replace(self, epsilon=wider)
+        problem = replace(self, epsilon=wider)
+        problem._check_slack()
+        return problem
+
+    def _check_slack(self) -> None:
+        """Raise where ε is as large as the range of the results: any m arms would do."""
+        low, high = self.noise.limits
+        if self.epsilon < high - low:
+            return
+        meant = f"epsilon={self.epsilon * (high - low) / 100:g}"
+        raise InvalidSetting(
+            f"epsilon={self.epsilon:g} is as large as the range of the results, {low:g} to {high:g}: any "
+            f"{self.m} arms would be an answer. epsilon is in the units of the results"
+            + (
+                f": for {self.epsilon:g} % of the range write {meant}."
+                if self.epsilon < 100
+                else "."
+            )
+        )
 
     @property
     def minimizes(self) -> bool:
@@ -453,8 +472,8 @@ class Problem:
 
     @property
     def rank(self) -> int:
-        """The rank of the features."""
-        return self.reduced.shape[1]
+        """The rank of the features of arms that may be listed."""
+        return self.reduced.shape[1] - self._indicators
 
     @property
     def is_classical(self) -> bool:
@@ -468,8 +487,30 @@ class Problem:
 
     @cached_property
     def reduced(self) -> NDArray[np.float64]:
-        """The features in a basis of their row space, whatever the units of their columns."""
-        return reduce_to_rank(self.features)
+        """The features in a basis of their row space, whatever the units of their columns.
+
+        A control has an indicator of its own in place of its features: its mean may be any, and
+        says nothing of what is linear in them.
+
+        Examples
+        --------
+        >>> given = {"m": 1, "sigma": 1.0, "blocks": "shift", "controls": ["DMSO"]}
+        >>> rows, arms = [[1.0], [2.0], [4.0], [9.0]], ["a", "b", "c", "DMSO"]
+        >>> Problem.of(rows, arms=arms, **given).reduced.tolist()
+        [[1.0, 0.0], [2.0, 0.0], [4.0, 0.0], [0.0, 1.0]]
+        """
+        if not self._indicators:
+            return reduce_to_rank(self.features)
+        others = reduce_to_rank(self.features[self.listable])
+        found = np.zeros((self.arms, others.shape[1] + self._indicators))
+        found[self.listable, : others.shape[1]] = others
+        found[~self.listable, others.shape[1] :] = np.eye(self._indicators)
+        return found
+
+    @property
+    def _indicators(self) -> int:
+        """How many controls have an indicator in place of their features."""
+        return 0 if self.is_classical else self.arms - self.eligible
 
     @cached_property
     def keeps_units(self) -> bool:
@@ -595,7 +636,7 @@ class Problem:
         return any(isinstance(name, int) for name in self.names)
 
     def _check_distinguishable(self) -> None:
-        zero = np.flatnonzero(~self.features.any(axis=1))
+        zero = np.flatnonzero(self.listable & ~self.features.any(axis=1))
         if len(zero):
             raise IndistinguishableArms(
                 f"arm {self.names[zero[0]]!r} has only zeros as features: the linear model says "
@@ -621,6 +662,7 @@ class Problem:
         powers = exponents(self.features)
         for rows in blocks(self.features):
             sizes = np.ldexp(np.abs(self.features[rows]), -powers).max(axis=1)
+            sizes[~self.listable[rows]] = np.inf  # the features of controls play no part
             if sizes.min() < TINY:
                 arm = rows.start + int(np.argmin(sizes))
                 raise InvalidFeatures(

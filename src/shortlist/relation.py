@@ -23,8 +23,6 @@ class Relation(ABC):
     ----------
     uses_features : bool
         Whether estimates of the means rest on the features.
-    tolerance : float
-        How far from linear in the features a mean may be.
     guide : str
         What guesses from the features, where they have no other part; else empty.
     """
@@ -32,7 +30,6 @@ class Relation(ABC):
     problem: Problem
 
     uses_features: ClassVar[bool] = True
-    tolerance: float = 0.0
     guide: str = ""
 
     @property
@@ -90,11 +87,6 @@ class Relation(ABC):
         added = ", and an intercept" if self.problem.intercept else ""
         given = self.problem.dimension - self.problem.intercept
         return f"{given:,}{added} (rank {self.problem.rank:,})"
-
-    @property
-    def settings(self) -> list[tuple[str, str]]:
-        """What was set by the user: names and values."""
-        return []
 
 
 @dataclass(frozen=True)
@@ -156,7 +148,7 @@ class Linear(Relation):
     @property
     def restricts(self) -> bool:
         """Whether some means are not of this form."""
-        return self.problem.rank < self.problem.arms
+        return self.problem.rank < self.problem.eligible
 
     @property
     def audited(self) -> bool:
@@ -171,7 +163,7 @@ class Linear(Relation):
     @property
     def explanation(self) -> str:
         """What is assumed of the means, in full sentences."""
-        words = f"The mean of every arm is linear in {self._features}"
+        words = f"The mean of every arm{self._of_others} is linear in {self._features}"
         if self.restricts:
             return (
                 f"{words}: θ·x, with one unknown θ for all arms. If the true means depart from "
@@ -183,68 +175,18 @@ class Linear(Relation):
     def method(self) -> str:
         """How the means were modelled, in a sentence in the past tense."""
         return (
-            f"Every arm had {self.problem.features_in_words} (rank {self.problem.rank:,}), "
-            f"and the means were modelled as linear in them{self._margin}."
+            f"Every arm{self._of_others} had {self.problem.features_in_words} "
+            f"(rank {self.problem.rank:,}), "
+            f"and the means were modelled as linear in them."
         )
 
     @property
     def _features(self) -> str:
         return f"its {self.problem.features_in_words} (rank {self.problem.rank})"
 
-    @property
-    def _margin(self) -> str:
-        return ""
-
-
-@dataclass(frozen=True)
-class NearlyLinear(Linear):
-    """No mean is further than c, which the user states, from linear in the features.
-
-    Every arm is evaluated anyhow, so its results test this as they come in, and no evaluation is
-    made for that purpose.
-
-    Examples
-    --------
-    >>> problem = Problem.of([[1.0], [2.0]], 1, sigma=1.0)
-    >>> NearlyLinear(problem, tolerance=0.1).assumed
-    'the means are within c = 0.1 of linear in the features'
-    """
-
-    @property
-    def audited(self) -> bool:
-        """No: the results test it as they come in."""
-        return False
-
-    @property
-    def shape(self) -> str:
-        """What the means are assumed to be, in a few words."""
-        return f"within c = {self.tolerance:g} of linear" if self.restricts else ""
-
-    @property
-    def explanation(self) -> str:
-        """What is assumed of the means, in full sentences."""
-        if not self.restricts:
-            return super().explanation
-        return (
-            f"The mean of every arm is within c = {self.tolerance:g} of θ·x, linear in "
-            f"{self._features}, with one unknown θ for all arms. c was given, not estimated. If a "
-            "mean departs further, the claim does not hold."
-        )
-
-    @property
-    def badge(self) -> str:
-        """The same in a word or two."""
-        return f"within {self.tolerance:g} of linear" if self.restricts else ""
-
-    @property
-    def settings(self) -> list[tuple[str, str]]:
-        """What was set by the user: names and values."""
-        return [("Misspecification, c", f"{self.tolerance:g}")]
-
-    @property
-    def _margin(self) -> str:
-        return f" to within c = {self.tolerance:g}"
-
+            f"Every arm{self._of_others} had {self.problem.features_in_words} "
+            f"(rank {self.problem.rank:,}), "
+            f"and the means were modelled as linear in them."
 
 def relation_on(problem: Problem, relation: Callable[[Problem], Relation]) -> Relation:
     """The relation on a problem; there is none if every arm is its own dimension.

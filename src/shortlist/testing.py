@@ -196,7 +196,7 @@ def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 
 
     Parameters
     ----------
-    algorithm : str, GIFA, Planned, MisLid, or PairsInDoubt
+    algorithm : str, GIFA, Planned, or PairsInDoubt
         What ``Study`` and ``compare`` take.
     runs : int
         Simulated runs, of which errors are counted.
@@ -276,8 +276,8 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
 
     Examples
     --------
-    >>> from shortlist.plans.uniform import Uniform
-    >>> check_strategy(Uniform)
+    >>> from shortlist.plans.guess_and_verify import GuessAndVerify
+    >>> check_strategy(GuessAndVerify)
     """
     means = 0.5 + 0.4 * (FEATURES @ THETA)
     task = ReducedProblem(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)

@@ -79,7 +79,6 @@ def test_it_needs_fewer_evaluations_than_even_shares() -> None:
     [
         ({"selection": "tracking"}, "follows an allocation"),
         ({"allocation": "game"}, "no other rule does"),
-        ({"allocation": "lazy"}, "no other rule does"),
         ({"selection": "tracking", "allocation": "gme"}, "did you mean 'game'"),
     ],
 )

@@ -84,7 +84,7 @@ def test_table_1_is_whole() -> None:
     assert set(rows["m-LinGapE"].selections) == {"greedy", "optimized", "largest_variance"}
     published = 1 + sum(len(row.selections) for row in TABLE_1)  # LinGame was, too
     composed = [name for name in NAMES if isinstance(find_algorithm(name), shortlist.GIFA)]
-    assert len(composed) == len(set(composed)) == 2 * published + 2 + 7  # FWS, lazy; elimination
+    assert len(composed) == len(set(composed)) == 2 * published
     assert sum("as published" in name for name in composed) == published
 
 

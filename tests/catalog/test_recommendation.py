@@ -28,7 +28,7 @@ def run(study: shortlist.Study) -> shortlist.Study:
 
 def test_auto_is_proven_and_answers() -> None:
     study = run(shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", seed=0, audit=False))
-    assert study.procedure.name == "Phased"
+    assert study.procedure.name == "Guess-and-verify"
     assert study.procedure.proven
     assert study.shortlist.names == [0]
 
@@ -55,11 +55,11 @@ def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:
         (3000, 2, 5, "Guess-and-verify"),
         (100_000, 4, 5, "Guess-and-verify"),
         (10, 5, 1, "Guess-and-verify"),
-        (4, 3, 2, "Phased"),  # four pairs: a union over them costs less than a guess
-        (5, 2, 1, "Phased"),
+        (4, 3, 2, "Guess-and-verify"),
+        (5, 2, 1, "Guess-and-verify"),
         (6, 2, 1, "Guess-and-verify"),
         (7, 2, 3, "Guess-and-verify"),
-        (4, 4, 2, "Phased"),
+        (4, 4, 2, "Guess-and-verify (own results)"),
         (12, 12, 3, "Guess-and-verify (own results)"),
     ],
 )
@@ -97,9 +97,7 @@ def test_where_no_strategy_can_work(sigma: Any) -> None:
 
 def test_where_sigma_differs_the_algorithm_uses_it() -> None:
     unequal = problem(4, 3, m=2, sigma=[1.0, 0.1, 0.1, 0.1])
-    assert (
-        recommendation.recommended(unequal).name == "Guess-and-verify"
-    )  # Phased takes the largest
+    assert recommendation.recommended(unequal).name == "Guess-and-verify"
 
 
 def test_arms_that_tell_nothing_of_others_are_judged_by_their_own_results() -> None:
@@ -123,7 +121,8 @@ def test_a_named_threshold_wants_rounds() -> None:
         study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold, audit=False)
         assert (study.procedure.name, study.procedure.threshold.name) == ("m-LinGapE", threshold)
     assert (
-        shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).procedure.name == "Phased"
+        shortlist.Study(X, m=1, sigma=0.3, threshold="auto", audit=False).procedure.name
+        == "Guess-and-verify"
     )
     assert (
         shortlist.Study(X, m=1, sigma=0.3, budget=20, audit=False).procedure.name
@@ -132,11 +131,13 @@ def test_a_named_threshold_wants_rounds() -> None:
 
 
 def test_what_is_named_is_taken() -> None:
-    for name in ("m-LinGapE", "LinGIFA", "LUCB", "Uniform"):
+    for name in ("m-LinGapE", "LinGIFA", "LUCB", "Guess-and-verify (own results)"):
         assert (
             shortlist.Study(X, m=1, sigma=0.3, algorithm=name, audit=False).procedure.name == name
         )
-    assert shortlist.Study(X, m=1, sigma=0.3, audit=False).procedure.name == "Phased"  # none is
+    assert (
+        shortlist.Study(X, m=1, sigma=0.3, audit=False).procedure.name == "Guess-and-verify"
+    )  # none is
 
 
 def test_a_stored_study_keeps_what_auto_meant(
@@ -148,7 +149,7 @@ def test_a_stored_study_keeps_what_auto_meant(
         begun.tell(trial, 0.5)
     monkeypatch.setattr(recommendation, "recommended", lambda problem: find_algorithm("m-LinGapE"))
     later = shortlist.Study(X, **settings, audit=False)
-    assert later.procedure.name == "Phased"
+    assert later.procedure.name == "Guess-and-verify"
     assert later.evaluations == 3
     assert (
         shortlist.Study(X, m=1, sigma=0.3, algorithm="auto", audit=False).procedure.name
@@ -156,7 +157,7 @@ def test_a_stored_study_keeps_what_auto_meant(
     )
 
 
-@pytest.mark.parametrize("begun_with", ["m-LinGapE", "Uniform", "Phased", None])
+@pytest.mark.parametrize("begun_with", ["m-LinGapE", "Guess-and-verify (own results)", None])
 def test_a_stored_study_keeps_what_it_was_begun_with(
     tmp_path: Path, begun_with: str | None
 ) -> None:
@@ -166,7 +167,7 @@ def test_a_stored_study_keeps_what_it_was_begun_with(
         begun.tell(trial, 0.5)
     for given in ({}, {"algorithm": "auto"}, {"threshold": "auto"}):
         opened = shortlist.Study(X, **place, **given, audit=False)
-        assert opened.procedure.name == (begun_with or "Phased")
+        assert opened.procedure.name == (begun_with or "Guess-and-verify")
         assert opened.fingerprint == begun.fingerprint
     with pytest.raises(shortlist.errors.StudyMismatch, match="algorithm"):
         shortlist.Study(X, **place, algorithm="LinGIFA", audit=False)
@@ -200,7 +201,7 @@ def test_a_screen_takes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_comparison_takes_it() -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
     results = shortlist.compare(["auto", "m-LinGapE"], instance, runs=5, progress=False)
-    assert set(results.frame["algorithm"]) == {"Phased", "m-LinGapE"}
+    assert set(results.frame["algorithm"]) == {"Guess-and-verify", "m-LinGapE"}
 
 
 @pytest.mark.parametrize("word", ["estimate", "estimate per arm"])

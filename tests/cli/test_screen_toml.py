@@ -45,9 +45,6 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB'": {
         **{"trust": "guide", "algorithm": "LUCB"}
     },
-    "screen.toml: trust = 'guide' selects its own algorithm, but algorithm = 'MisLid": {
-        **{"trust": "guide", "misspecification": 0.1}
-    },
     "screen.toml: trust = 'guide' stops when it is certain enough": {
         **{"trust": "guide", "delta": None, "budget": 100}
     },

@@ -190,7 +190,11 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     ("algorithm", "first_words", "later_words"),
     [
         ("m-LinGapE", "is an initial pull", "was chosen to compare"),
-        ("Phased", "is part of the first plan", "is part of a plan to compare arms, above all"),
+        (
+            "Guess-and-verify",
+            "is part of the first plan",
+            "is part of a plan to compare arms, above all",
+        ),
     ],
 )
 def test_why_says_it_in_words_and_in_json(

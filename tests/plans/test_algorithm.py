@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +13,9 @@ import pytest
 import shortlist
 from planned import INSTANCE, X, begin, result
 from shortlist import errors
+from shortlist.catalog.registry import ALGORITHMS
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.difference_bounds import CONTRAST_MIXTURE
+from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 
@@ -39,7 +42,7 @@ class Lazy(Strategy):
 
 
 def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
-    own: dict[str, Any] = {"strategy": Lazy, "threshold": CONTRAST_MIXTURE}
+    own: dict[str, Any] = {"strategy": Lazy, "threshold": NAMED_SETS}
     lazy = Planned(name="Lazy", unproven=("one pull proves nothing",), **own)
     study = begin("", algorithm=lazy, storage=tmp_path / "study.db")
     study.run(result, progress=False)
@@ -59,3 +62,24 @@ def test_a_strategy_of_ones_own_says_what_it_is_worth(tmp_path: Path) -> None:
     assert not extended.bind(INSTANCE.problem(0.05, 0.0)).proven
     with pytest.raises(errors.InvalidSetting, match="defined for m = 1, got m = 2"):
         Planned(name="One", only_m=1, **own).bind(INSTANCE.problem(0.05, 0.0))
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, each in ALGORITHMS.items() if isinstance(each, Planned)]
+)
+def test_a_copy_of_an_algorithm_is_the_same_algorithm(name: str) -> None:
+    own = ALGORITHMS[name]
+    for twin in (copy.copy(own), copy.deepcopy(own), pickle.loads(pickle.dumps(own))):
+        assert twin == own
+        assert hash(twin) == hash(own)
+    others = [other for title, other in ALGORITHMS.items() if title != name]
+    assert own not in others
+
+
+@pytest.mark.parametrize("name", ["Guess-and-verify", "Guess-and-verify (own results)", "Racing"])
+def test_a_study_stored_with_a_copy_of_an_algorithm_is_loaded_by_its_name(
+    name: str, tmp_path: Path
+) -> None:
+    twin = copy.deepcopy(ALGORITHMS[name])
+    study = begin("", algorithm=twin, storage=tmp_path / "study.db")
+    assert shortlist.Study.load(tmp_path / "study.db").fingerprint == study.fingerprint

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 
 import shortlist
 from by_plans import run_by_plans
+from examples.race import RACE, Race
 from paths import DOCS
 from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, result
 from shortlist import errors, plot
@@ -22,9 +24,7 @@ from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import PlanProgress, in_turn
-from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.results import PlanResults, add_result
-from shortlist.plans.uniform import CONTRAST_MIXTURE, Uniform
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods
@@ -33,7 +33,6 @@ from shortlist.study.guarantee_parts import conditions
 from without_blocks import WITHOUT_BLOCKS
 
 NAMES: list[Any] = [n for n in WITHOUT_BLOCKS if isinstance(ALGORITHMS[n], Planned)]
-NAMES += [MisLid(misspecification=0.05)]
 CLASSICAL = shortlist.instances.from_arrays(X, theta=THETA, m=2, sigma=QUIET)
 # Some of them are for results in [0, 1] only.
 CHANCES = 1.0 / (1.0 + np.exp(-6.0 * (MEANS - 0.65)))  # the second and third best: 0.80 and 0.25
@@ -323,7 +322,7 @@ class TestContract:
 @pytest.mark.slow
 def test_runs_are_the_same_wherever_they_are_made() -> None:
     cases: list[tuple[Any, Any]] = [(name, instance_for(name)) for name in NAMES]
-    cases.append((shortlist.PairsInDoubt(budget=50), instance_for("Uniform")))
+    cases.append((shortlist.PairsInDoubt(budget=50), INSTANCE))
 
     def frames(executor: Any = None) -> list[Any]:
         settings: dict[str, Any] = {"runs": 4, "seed": 3, "progress": False, "executor": executor}
@@ -362,9 +361,8 @@ def test_problem_knows_whether_it_is_classical() -> None:
     assert not Problem.of(X, 1, sigma=1.0).is_classical
 
 
-@pytest.mark.parametrize("name", ["Phased", "Uniform", MisLid(misspecification=0.05)], ids=str)
-def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
-    study = begin(name)
+def test_data_nobody_asked_for_take_places_of_the_plan() -> None:
+    study = begin("Race", algorithm=RACE)
     plan = study.procedure.engine.setup.wanted
     extra = 2
     for arm, wanted in enumerate(plan.tolist()):
@@ -374,9 +372,7 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
     assert study.evaluations == plan.sum() + extra
     assert study.stage == "rounds"
     strategy: Any = study.round.strategy
-    holder = strategy if isinstance(name, MisLid) else strategy._differences
-    counted = (holder._results if isinstance(name, MisLid) else holder.results).pulls
-    assert counted.tolist() == plan.tolist()
+    assert strategy._seen.pulls.tolist() == plan.tolist()
     assumed = dict(conditions(study))["Unrequested data"]
     assert "Whether and when they were told did not depend" in assumed
     page = (DOCS / "algorithms.md").read_text()
@@ -385,7 +381,7 @@ def test_data_nobody_asked_for_take_places_of_the_plan(name: Any) -> None:
 
 
 def test_the_initial_pulls_are_in_the_order_in_which_a_plan_is_filled() -> None:
-    strategy = find_algorithm("Uniform").bind(Problem.of(X, 2, sigma=1.0)).engine.round().strategy
+    strategy = RACE.bind(Problem.of(X, 2, sigma=1.0)).engine.round().strategy
     rng = np.random.default_rng(0)
     for _ in range(20):
         strategy.plan = rng.integers(0, 9, len(X))
@@ -397,7 +393,7 @@ def test_the_initial_pulls_are_in_the_order_in_which_a_plan_is_filled() -> None:
 
 
 def test_a_strategy_that_keeps_values_is_given_every_result_in_order():
-    class Keeps(Uniform):
+    class Keeps(Race):
         keeps_values = True
 
         def decide(self, results, seed):
@@ -405,7 +401,7 @@ def test_a_strategy_that_keeps_values_is_given_every_result_in_order():
             super().decide(results, seed)
 
     seen = []
-    keeps = Planned(strategy=Keeps, threshold=CONTRAST_MIXTURE, name="Keeps")
+    keeps = replace(RACE, strategy=Keeps, name="Keeps")
     study = shortlist.Study(arms=["a", "b", "c"], sigma=1.0, algorithm=keeps, seed=0)
     for arm, value in [(2, 0.5), (2, 9.0), (0, -1.0), (1, 0.25)]:
         study.tell(arm=arm, value=value)

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from scipy.integrate import quad
+from scipy.stats import binom, norm
 
 import shortlist
 from error_rates import shown_below
@@ -16,12 +17,18 @@ from shortlist.arrays import Mask, Reals
 from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting
 from shortlist.plans import guess_and_verify
-from shortlist.plans.evidence import ByEstimates, PairEvidence, squared_threshold
+from shortlist.plans.evidence import (
+    ByEstimates,
+    PairEvidence,
+    one_sided_level,
+    squared_threshold,
+)
 from shortlist.plans.guess_and_verify import GuessAndVerify, vote
 from shortlist.plans.means import OwnMeans
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.problem import Problem
+from shortlist.rules.thresholds import mixture_threshold
 
 IMPROBABLE = 1e-4
 SIGMA = 0.5
@@ -123,19 +130,25 @@ def test_noise_that_is_not_normal_is_covered(kind: str, monkeypatch: pytest.Monk
     assert binom.sf(errors - 1, runs, delta) > IMPROBABLE
 
 
-@pytest.mark.slow
-def test_it_needs_fewer_evaluations_than_a_union_over_pairs_does() -> None:
-    rng = np.random.default_rng(0)
-    features = rng.standard_normal((30, 5))
-    instance = shortlist.instances.from_arrays(
-        features, theta=rng.standard_normal(5), m=5, sigma=1.0
-    )
-    results = shortlist.compare(
-        ["Phased", "Guess-and-verify"], instance, runs=8, seed=0, progress=False
-    )
-    mean = results.frame.groupby("algorithm")["samples"].mean()
-    assert mean["Guess-and-verify"] < 0.85 * mean["Phased"]
-    assert results.frame["correct"].all()
+def test_the_level_of_a_one_sided_mixture_is_that_of_its_integral() -> None:
+    for risk in (1e-6, 1e-3, 0.05, 0.3, 0.7):
+        for ratio in (0.01, 1.0, 30.0, 1e4):
+            C = float(mixture_threshold(one_sided_level(risk), ratio))
+            # In units with σ²ρ = 1: Q = ratio, M = C√Q, λ half-normal of variance 1.
+            Q, M = ratio, C * np.sqrt(ratio)
+            width = 1.0 / np.sqrt(1.0 + Q)
+            peak = M / (1.0 + Q)
+            value, _ = quad(
+                lambda x, M=M, Q=Q: 2.0 * norm.pdf(x) * np.exp(x * M - x * x * Q / 2.0),
+                max(0.0, peak - 30.0 * width),
+                peak + 30.0 * width,
+                points=[max(0.0, peak)],
+                limit=200,
+            )
+            assert 1.0 / risk <= value * (1.0 + 1e-9)
+            assert value <= 2.0 / risk
+            if risk < 0.1:  # then next to nothing is given away
+                assert value <= 1.07 / risk
 
 
 @pytest.mark.slow

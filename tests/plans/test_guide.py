@@ -347,6 +347,37 @@ def test_a_model_must_be_given_again_and_is_named_where_it_is_missing(tmp_path: 
     assert Study.load(place, algorithm=Guided(Mean())).fingerprint == study.fingerprint
 
 
+class Wide(Mean):
+    """The mean of all, with a parameter."""
+
+    def __init__(self, width: float) -> None:
+        self.width = width
+
+
+def test_a_study_loaded_with_other_parameters_of_its_model_says_so(tmp_path: Path) -> None:
+    place = tmp_path / "own.db"
+    study = begin(model=Wide(0.5), storage=place)
+    tell(study, 30)
+    assert Study.load(place, model=Wide(0.5)).fingerprint == study.fingerprint
+    begun = r"begun with the model Wide\(width=0\.5\) and is loaded with Wide\(width=2\)"
+    with pytest.warns(errors.GuaranteeInDoubt, match=begun):
+        Study.load(place, model=Wide(2))
+    with pytest.raises(errors.StudyMismatch, match="algorithm"):
+        begin(model=Wide(2), storage=place)
+
+
+@pytest.mark.slow
+def test_another_forest_is_noticed_and_the_same_one_is_not(tmp_path: Path) -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.ensemble import RandomForestRegressor
+
+    place = tmp_path / "forest.db"
+    begin(model=RandomForestRegressor(2), storage=place)
+    Study.load(place, model=RandomForestRegressor(2))
+    with pytest.warns(errors.GuaranteeInDoubt, match=r"\(n_estimators=2\).*\(n_estimators=3\)"):
+        Study.load(place, model=RandomForestRegressor(3))
+
+
 def test_a_linear_study_is_not_loaded_with_a_model(tmp_path: Path) -> None:
     Study(FEATURES, m=2, sigma=SIGMA, epsilon=0.05, storage=tmp_path / "linear.db")
     with pytest.raises(errors.StudyMismatch, match="algorithm"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shortlist.plans.difference_bounds import ROUNDING
+from shortlist.plans.arm_bounds import ROUNDING
 from shortlist.plans.means import LinearMeans
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sqlite3
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ from shortlist.report.rendering import displayable
 from shortlist.serve import application, pages
 from shortlist.serve.application import SHOWN
 from shortlist.serve.guard import LARGEST
+from shortlist.study.log import Log
 
 
 @pytest.fixture
@@ -96,6 +100,31 @@ def test_status_is_that_of_the_command_line(client: Client, place: Path) -> None
         short = each["guarantee"]["short"]
         each["guarantee"]["short"] = re.sub("status [^`]*study.db[^`]*", "status STUDY", short)
     assert shown == printed
+
+
+def test_nobody_waits_for_the_storage_on_the_event_loop(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A storage that is locked for a minute would keep all others from being answered."""
+    mend, on_the_loop = Log._mend, list[str]()
+
+    def mended(log: Log) -> None:
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            on_the_loop.append("".join(traceback.format_stack(limit=6)))
+        mend(log)
+
+    monkeypatch.setattr(Log, "_mend", mended)
+    ask(client, 2)
+    preview = upload(client, "trial,arm,value\n0,ash,0.5\n1,elm,\n")
+    assert preview.status_code == 200, preview.text
+    assert "1 result recorded." in confirm(client, preview.text).text
+    assert upload(client, "trial,arm,value\n0,ash,0.6\n").status_code == 409
+    assert client.api("status").json()["evaluations"] == 1
+    for page in ("", "live", "plate.csv"):
+        assert client.page(page).status_code == 200
+    assert client.api("tell", {"trial": 99, "value": 1}).status_code == 404
+    assert not on_the_loop, on_the_loop[0]
 
 
 def test_status_has_what_was_acknowledged_before(client: Client) -> None:

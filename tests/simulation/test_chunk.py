@@ -50,8 +50,6 @@ ALGORITHMS = [
     "m-LinGapE optimized",
     "LinGIFA greedy (as published)",
     "LinGame",
-    "FWS",
-    "lazy track-and-stop",
     shortlist.GIFA(selection=least_pulled, name="own selection"),
     shortlist.GIFA(threshold=own_threshold, name="own threshold"),
 ]
@@ -89,10 +87,8 @@ def test_comparisons_are_the_same_for_other_instances_and_cuts() -> None:
     ("algorithms", "arms", "workers", "expected"),
     [
         ("LUCB", 4, 2, 2),
-        ("Racing", 4, 2, 2),
         ("Guess-and-verify", 4, 2, 1),
         ("Guess-and-verify", 100, 2, 2),
-        ("lazy track-and-stop", 4, 2, 1),
         (shortlist.PairsInDoubt(budget=9), 100, 2, 1),
         (shortlist.GIFA(selection=least_pulled.interpreted(), name="slow"), 4, 2, 1),
         (["LUCB", "Guess-and-verify"], 4, 1, 1),

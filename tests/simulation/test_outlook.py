@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import time
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -17,8 +21,6 @@ NAMES = ("a", "b", "c", "d")
 
 @pytest.fixture
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same on every machine: a busy one would make fewer."""
-    monkeypatch.setattr(outlook, "PATIENCE", 1000.0)
     monkeypatch.setattr(outlook, "RUNS", 5)
 
 
@@ -74,6 +76,47 @@ def test_a_forecast_is_what_a_study_takes() -> None:
     assert expected.low / 3 <= np.median(took) <= 3 * expected.high
     by_name = dict(enumerate(means.tolist()))
     assert shortlist.forecast(features, means=by_name, **settings).runs > 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"m": 2, "sigma": 0.5, "epsilon": 0.05, "spread": 0.3},
+        {"m": 2, "sigma": 0.5, "epsilon": 0.05, "spread": 0.3, "algorithm": "LUCB"},
+        {"m": 2, "sigma": "bounded", "reward_range": (0, 1), "epsilon": 0.1, "spread": 0.4},
+    ],
+)
+@pytest.mark.usefixtures("few_runs")
+def test_a_forecast_is_the_same_however_fast_the_machine_is(
+    given: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def on_a_machine(seconds: float) -> str:
+        clock = itertools.count()
+        with monkeypatch.context() as changed:
+            for each in ("time", "monotonic", "perf_counter", "process_time"):
+                changed.setattr(time, each, lambda: seconds * next(clock))
+            return str(shortlist.forecast(arms=range(6), **given))
+
+    assert on_a_machine(1e-6) == on_a_machine(60.0)
+
+
+@pytest.mark.usefixtures("few_runs")
+def test_errors_with_a_budget_are_counted_however_fast_the_machine_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(outlook, "ERROR_RUNS", 20)
+
+    def on_a_machine(seconds: float) -> Any:
+        clock = itertools.count()
+        with monkeypatch.context() as changed:
+            changed.setattr(time, "monotonic", lambda: seconds * next(clock))
+            study = shortlist.Study(X, m=1, arms=NAMES, seed=0, sigma=0.3, budget=10)
+            pilot = dict(zip(NAMES, (0.8, 0.1, 0.62, 0.25), strict=True))
+            return look_ahead(study, pilot, {}).errors
+
+    fast, busy = on_a_machine(1e-6), on_a_machine(60.0)
+    assert fast == busy
+    assert fast.runs == 20
 
 
 @pytest.mark.usefixtures("few_runs")

@@ -22,7 +22,6 @@ from proxy import Proxy
 from served import begun, client_of
 from shortlist.errors import OutcomeUnknown, StorageError
 from shortlist.storage import sql
-from shortlist.study.running.untold_results import read_untold
 from shortlist.study.trial import Trial
 
 SILENCE, CONNECTING = 0.5, 2  # seconds, here
@@ -140,10 +139,10 @@ def test_a_run_on_a_silent_line_writes_down_what_was_evaluated(
     words = str(caught.value) + "".join(getattr(caught.value, "__notes__", []))
     assert "1 finished results are kept in" in words
     (file,) = tmp_path.glob("study.untold-*.csv")
-    assert read_untold(file) == [(2, 2.0)]
+    assert shortlist.read_untold(file) == [(2, 2.0)]
     proxy.stall(False)
     loaded = shortlist.Study.load(database)
-    loaded.tell_many(read_untold(file), if_told="same")
+    loaded.tell_many(shortlist.read_untold(file), if_told="same")
     assert [trial.value for trial in loaded.trials] == [0.0, 1.0, 2.0]
 
 

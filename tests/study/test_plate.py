@@ -190,7 +190,7 @@ def test_names_that_a_spreadsheet_needs_help_with(folder: Path) -> None:
 
 def test_a_plate_says_which_trials_the_next_look_needs(folder: Path) -> None:
     pd.DataFrame({"x": [1.0, 1, 1], "y": [1.0, 0, 2]}, index=["a", "b", "c"]).to_csv("f.csv")
-    write(features="f.csv", m=1, algorithm="Phased")
+    write(features="f.csv", m=1, algorithm="Guess-and-verify")
     does("new", "screen.toml")
     planned = len(shortlist.Study.load("screen.db").procedure.engine.setup.initial)
     result = does("ask", "screen.toml", "-n", planned + 2, "--out", "plate.csv")
@@ -342,6 +342,57 @@ def test_a_copy_of_a_file_under_another_name_is_refused(screen: Path) -> None:
     assert asked("tell", "screen.toml", "old (1).csv")["known"] == [7, 8, 9]
     Path("old.csv").write_text(rows + "C05,0.2\n")  # a file that grew
     assert asked("tell", "screen.toml", "old.csv")["taken"] == [10]
+
+
+def test_a_second_file_of_the_same_name_and_values_counts(screen: Path) -> None:
+    def write(day: str, rows: str) -> Path:
+        Path(day).mkdir(exist_ok=True)
+        lines = [f"{row},{day}" for row in rows.split()]
+        (Path(day) / "results.csv").write_text("\n".join(["arm,value,date", *lines, ""]))
+        return Path(day) / "results.csv"
+
+    first, second = write("monday", "C01,1 C02,0"), write("tuesday", "C01,1 C02,0")
+    assert asked("tell", "screen.toml", first)["taken"] == [0, 1]
+    assert asked("tell", "screen.toml", second)["taken"] == [2, 3]
+    for file, numbers in ((first, [0, 1]), (second, [2, 3])):  # and each of them once
+        again = asked("tell", "screen.toml", file)
+        assert (again["taken"], again["known"]) == ([], numbers)
+    grown = write("tuesday", "C01,1 C02,0 C03,1")
+    assert asked("tell", "screen.toml", grown)["taken"] == [4]
+    assert asked("tell", "screen.toml", write("friday", "C01,0 C02,0"))["taken"] == [5, 6]
+
+
+def test_a_file_that_was_edited_since_it_was_told_is_the_same_file(screen: Path) -> None:
+    file = Path("results.csv")
+    file.write_text("arm,value,note\nC01,0.5,first\nC02,,second\nC03,0.25,third\n")
+    assert asked("tell", "screen.toml", file)["taken"] == [0, 1]
+    file.write_text("arm,value,note\nC01,0.5,first one\nC02,0.75,second\nC03,0.25,third\n")
+    report = asked("tell", "screen.toml", file)
+    assert (report["taken"], report["known"]) == ([2], [0, 1])
+    file.write_text("arm,value,note\nC01,5,first one\nC02,0.75,second\nC03,0.25,third\n")
+    fails(run("tell", "screen.toml", file), 2, "line 2: this row was told before, as trial 0")
+
+
+def test_a_file_that_says_nothing_new_says_what_to_do_if_it_is_another(screen: Path) -> None:
+    Path("results.csv").write_text("arm,value\nC01,1\nC02,0\n")
+    does("tell", "screen.toml", "results.csv")
+    done = does("tell", "screen.toml", "results.csv")
+    assert "0 results recorded, 2 already known" in done.stdout
+    assert "its name and all that its rows say are the same" in " ".join(done.stderr.split())
+    assert asked("tell", "screen.toml", "results.csv", "--measured-again")["taken"] == [2, 3]
+
+
+@pytest.mark.parametrize("other", ["arm,value", "arm,value,question"])
+def test_results_of_0_and_1_under_another_name_count(screen: Path, other: str) -> None:
+    more = ",q18" if "question" in other else ""
+    Path("q17.csv").write_text("arm,value\nC01,1\nC02,0\nC03,1\n")
+    Path("q18.csv").write_text(f"{other}\nC01,1{more}\nC02,0{more}\nC03,1{more}\n")
+    assert asked("tell", "screen.toml", "q17.csv")["taken"] == [0, 1, 2]
+    assert asked("tell", "screen.toml", "q18.csv")["taken"] == [3, 4, 5]
+    Path("long.csv").write_text("arm,value\n" + "C01,1\nC02,0\n" * 10)
+    Path("copy.csv").write_text(Path("long.csv").read_text())
+    assert len(asked("tell", "screen.toml", "long.csv")["taken"]) == 20
+    fails(run("tell", "screen.toml", "copy.csv"), 2, "20 of its 20 rows are those of 'long.csv'")
 
 
 def test_rows_with_keys_of_their_own_are_no_copy(screen: Path) -> None:

@@ -1,1 +1,1 @@
-"""Shares of the pulls that follow the results, round by round: LinGame, Frank–Wolfe, lazy w*."""
+"""Shares of the pulls that follow the results, round by round: LinGame."""

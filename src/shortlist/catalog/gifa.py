@@ -14,8 +14,7 @@ from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
-from shortlist.engine.engine import Engine, optimal_shares
-from shortlist.engine.many_arms.memory import GRAM_LIMIT
+from shortlist.engine.engine import Engine
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
 from shortlist.numerics.blockwise import condition, squared_norms
@@ -33,7 +32,6 @@ from shortlist.rules.thresholds import (
     published_regularization,
 )
 
-ELIMINATION = " with elimination"  # ends a name
 KINDS = {  # of rules, in the words of the paper
     **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
     **{"stopping": "stop", "indices": "indices"},
@@ -52,7 +50,7 @@ class GIFA(Algorithm):
     threshold : str, Threshold, Rule or function
         C_{t,δ}; ``"auto"`` takes, among those proven for the problem, the one expected to need the
         fewest evaluations.
-    allocation : {None, "game", "game_as_published", "frank_wolfe", "lazy"}
+    allocation : {None, "game", "game_as_published"}
         How many pulls every arm should have; only for the selection rule ``tracking``.
     regularization : float or function of σ, optional
         λ_V; by default the one that belongs to the threshold.
@@ -61,8 +59,6 @@ class GIFA(Algorithm):
         ``auto`` is ``each`` if K ≤ 4 rank X, otherwise ``span``, repeated as the threshold needs it
         (ten times for ``self_normalized``, five for ``levels``, until there are twenty for
         ``pilot``, once for the others).
-    elimination : bool
-        Whether to use the smallest bound so far of every difference (see ``eliminating``).
     classical : bool
         Ignore the features: every arm is its own dimension.
     only_m : int, optional
@@ -92,7 +88,6 @@ class GIFA(Algorithm):
     allocation: str | None = None
     regularization: float | Callable[[float], float] | None = None
     initialization: str | None = "auto"
-    elimination: bool = False
     classical: bool = False
     only_m: int | None = None
     name: str = ""
@@ -112,16 +107,10 @@ class GIFA(Algorithm):
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
                 "'tracking' follows an allocation such as 'game', but no other rule does."
             )
-        if self.elimination and "lagged" in self.rules["stopping"].traits:
-            raise InvalidSetting(
-                f"elimination=True with stopping={self.rules['stopping'].name!r}: elimination "
-                "keeps old bounds, so they must be valid; use stopping='lucb' or 'ugape'."
-            )
         if not self.name:
             parts = (self.candidates, self.ambiguous, self.selection, self.stopping, self.indices)
             composed = ", ".join(part.name for part in parts)  # type: ignore[union-attr]
-            memory = ELIMINATION if self.elimination else ""
-            object.__setattr__(self, "name", f"GIFA({composed}){memory}")
+            object.__setattr__(self, "name", f"GIFA({composed})")
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -137,7 +126,6 @@ class GIFA(Algorithm):
             "allocation": self.allocation,
             "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
             "initialization": self.initialization,
-            "elimination": self.elimination,
             "classical": self.classical,
             "only_m": self.only_m,
         }
@@ -179,12 +167,6 @@ class GIFA(Algorithm):
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
-            )
-        if self.elimination and problem.arms > GRAM_LIMIT:
-            raise InvalidSetting(
-                f"{self.name} stores a bound for every pair of arms, so it takes at most "
-                f"{GRAM_LIMIT:,} arms, got {problem.arms:,}: use the same algorithm without "
-                "elimination."
             )
         chosen = self.chosen_threshold(problem, threshold)
         features, initial, setting = self._setting(problem, chosen)
@@ -238,10 +220,8 @@ class GIFA(Algorithm):
             rules=rules,
             constants=chosen.constants(setting),
             design=designs.of,
-            shares=partial(optimal_shares, features, noise, problem.epsilon),
             after_pilot=np.bincount(again, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
-            elimination=self.elimination,
         )
         relation = relation_on(problem, Unrelated if self.classical else Linear)
         return Parts(chosen, setting, relation, engine)

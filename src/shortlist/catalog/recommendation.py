@@ -20,7 +20,6 @@ from shortlist.rules.registry import AUTO
 
 # For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")
-FEW_PAIRS = 4  # of an arm inside and one outside: a union over them costs less than a guess
 SOLVED = 150  # arms: with more, whether one tells of others is not computed
 NEAREST = 10  # pairs of arms that are solved
 TRUSTS = ("linear", "guide")
@@ -30,26 +29,19 @@ ALONE = 1.9  # ‖w*‖₁ of a pair; 2 is that of the two arms alone
 def recommended(problem: Problem) -> Algorithm:
     """The proven algorithm that is expected to need the fewest evaluations.
 
-    Guess-and-verify pays for a guess, but for no union over pairs: with a few pairs the union is
-    cheaper. If no pair of arms is compared better by pulling others than by pulling the two, features
-    are of little use, and every arm is judged by its own results. If σ is estimated, differs from
-    arm to arm or is only known by a range, or costs differ, Phased cannot use that, and a guess is
-    verified whatever the size. With blocks, arms are compared within them.
+    A guess is verified. If no pair of arms is compared better by pulling others than by pulling the
+    two, features are of little use, and every arm is judged by its own results. With blocks, arms
+    are compared within them.
 
     Examples
     --------
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
-    'Phased'
+    'Guess-and-verify'
     """
     if problem.blocks.algorithm:
         return ALGORITHMS[problem.blocks.algorithm]
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
-    same = not problem.noise.needs_replicates and problem.relative_noise.min() == 1.0
-    one_sigma = problem.noise.suited(same, False)
-    few = problem.m * (problem.arms - problem.m) <= FEW_PAIRS
-    if one_sigma and few and not problem.costs.stated:
-        return ALGORITHMS["Phased"]
     if not arms_tell_of_others(problem):
         return ALGORITHMS["Guess-and-verify (own results)"]
     return ALGORITHMS["Guess-and-verify"]

@@ -30,17 +30,15 @@ NEEDING: dict[str, type[Algorithm]] = {
 
 # Those that a person would choose among; the others are variants, and what was published.
 USUAL = (
-    *("Guess-and-verify", "Guess-and-verify (own results)", "Phased", "m-LinGapE", "LinGIFA"),
-    *("LinGame", "lazy track-and-stop", "LUCB", "UGapE", "KL-LUCB (mixture)", "Racing (paired)"),
-    "Uniform",
+    *("Guess-and-verify", "Guess-and-verify (own results)", "m-LinGapE", "LinGIFA"),
+    *("LinGame", "LUCB", "UGapE"),
 )
 
 
 def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     """The names of the algorithms to choose among, with a line about each.
 
-    MisLid is not among them, since it needs a c: use ``shortlist.MisLid``. Nor is
-    ``shortlist.Guided``, which may have a model of yours.
+    ``shortlist.Guided`` is not among them, which may have a model of yours.
 
     Parameters
     ----------
@@ -51,8 +49,8 @@ def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     --------
     >>> algorithms()["m-LinGapE"]
     'Réda et al. 2021; LinGapE for any m; pulls by greedy'
-    >>> len(algorithms()), len(algorithms(all=True)) > 40
-    (12, True)
+    >>> len(algorithms()), len(algorithms(all=True)) > 25
+    (7, True)
     """
     return {name: ALGORITHMS[name].summary for name in (ALGORITHMS if all else USUAL)}
 
@@ -69,7 +67,7 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
         return choice
     if not isinstance(choice, str):
         raise InvalidSetting(
-            "an algorithm must be a name or an algorithm object (GIFA, Planned, MisLid, Guided, "
+            "an algorithm must be a name or an algorithm object (GIFA, Planned, Guided, "
             f"PairsInDoubt), got {type(choice).__name__}."
         )
     for name, kind in NEEDING.items():

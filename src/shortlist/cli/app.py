@@ -195,7 +195,7 @@ def compile_all(
         list[str] | None,
         typer.Argument(
             metavar="KIND",
-            help="few, many, some, allocations, misspecified, plans, classical, budgets, "
+            help="few, many, some, allocations, plans, classical, budgets, "
             "thresholds or estimates; all if none.",
         ),
     ] = None,
@@ -229,6 +229,7 @@ for name, panel, command, examples in (
     ("cancel", LAB, trials.cancel, trials.FAIL_EXAMPLES),
     ("retire", LAB, arms.retire, arms.RETIRE_EXAMPLES),
     ("add", LAB, arms.add, arms.ADD_EXAMPLES),
+    ("readmit", LAB, arms.readmit, arms.READMIT_EXAMPLES),
     ("reopen", LAB, studies.reopen, studies.REOPEN_EXAMPLES),
     ("verify", LAB, studies.verify, studies.VERIFY_EXAMPLES),
     ("widen", LAB, studies.widen, studies.WIDEN_EXAMPLES),

@@ -97,3 +97,21 @@ def add(
     new = opened.problem.arms - before
     words = f"{count(new, 'arm')} added."
     say_state(opened, command_line(study, name), as_json, words)
+
+
+READMIT_EXAMPLES = """[bold]Examples[/bold]
+$ shortlist readmit screen.toml
+
+Arms whose evaluations failed three times in a row are set aside, and a first plan
+goes on without them. Once their evaluation is repaired this asks for all of them
+again; so does `shortlist tell` for one of them."""
+
+
+def readmit(
+    study: StudyArgument = None, name: NameOption = None, as_json: JsonOption = False
+) -> None:
+    """Ask again for all arms that failed too often."""
+    opened = open_study(study, name)
+    opened.readmit()
+    words = "No arm is set aside."
+    say_state(opened, command_line(study, name), as_json, words)

@@ -51,7 +51,7 @@ without a guarantee. Other keys: arms = ["a", "b"] (or a file of names) instead
 of features, intercept = false (mean 0 where all features are 0), costs =
 "costs.csv" (name, and cost of an evaluation), controls = ["DMSO"] (with
 blocks = "shift": on every plate, and never listed), algorithm, threshold,
-misspecification, trust = "guide", S, seed, lease = "7 days", audit = false,
+trust = "guide", S, seed, lease = "7 days", audit = false,
 pilot = "pilot.csv" (name and mean), storage = "screen.db" (or a
 PostgreSQL URL), name. File names are relative to the folder of the screen.toml.
 

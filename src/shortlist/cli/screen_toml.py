@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from shortlist.arrays import Label
-    from shortlist.plans.mislid.algorithm import MisLid
 
 # Passed on to Study as they are.
 PLAIN = (
@@ -38,7 +37,6 @@ KEYS = (
     "sigma",
     "blocks",
     "costs",
-    "misspecification",
     "trust",
     "lease",
     "storage",
@@ -93,8 +91,6 @@ class ScreenFile:
         """The arguments of ``Study``, with the arms read from their file."""
         settings = {key: self.keys[key] for key in PLAIN if key in self.keys}
         self._check_algorithm()
-        if "misspecification" in self.keys:
-            settings["algorithm"] = self._mislid()
         if "trust" in self.keys:
             settings |= self._by_trust(settings.get("algorithm"))
         if "sigma" in self.keys:
@@ -163,17 +159,6 @@ class ScreenFile:
                 f"{self.path}: algorithm = {json.dumps(named)} needs the key {needs.key}, which "
                 f"{needs.use}."
             )
-
-    def _mislid(self) -> MisLid:
-        from shortlist.plans.mislid.algorithm import MisLid
-
-        named = self.keys.get("algorithm", "MisLid")
-        if named != "MisLid":
-            raise InvalidSetting(
-                f'{self.path}: misspecification is for algorithm = "MisLid" only, and the '
-                f"algorithm is {named!r}: leave one of them out."
-            )
-        return MisLid(misspecification=self.keys["misspecification"])
 
     def _by_trust(self, algorithm: Any) -> dict[str, Any]:
         """The algorithm that goes with the key trust, where it is another."""

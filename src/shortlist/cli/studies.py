@@ -69,7 +69,6 @@ $ shortlist list postgresql://ann@db/screens --json"""
 CONTINUE_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist continue screen.db --without-features
 $ shortlist continue screen.db --guide
-$ shortlist continue screen.db --misspecification 0.1
 $ shortlist continue screen.db --sigma 0.3 --name "screen, larger sigma"
 $ shortlist ask screen.db --study "screen, without features" -n 8
 
@@ -275,9 +274,6 @@ def continue_study(
     algorithm: Annotated[
         str | None, different(metavar="NAME", help="By another algorithm.")
     ] = None,
-    misspecification: Annotated[
-        float | None, different(parser=decimal, metavar="C", help="Means are within C of linear.")
-    ] = None,
     blocks: Annotated[
         str | None,
         different(metavar="shift", help="Results that came together share an unknown shift."),
@@ -324,12 +320,6 @@ def continue_study(
         changes["intercept"] = True
     if costs is not None:
         changes["costs"] = numbers_by_arm(costs, "cost")
-    if misspecification is not None:
-        if algorithm is not None:
-            raise InvalidSetting("--misspecification chooses its algorithm: leave out --algorithm.")
-        from shortlist.plans.mislid.algorithm import MisLid
-
-        changes["algorithm"] = MisLid(misspecification=misspecification)
     if not changes:
         raise InvalidSetting("say what is different, such as --without-features or --delta 0.01.")
 

@@ -58,7 +58,8 @@ $ shortlist tell screen.toml --arm C07 --value 0.42 --key "plate 3, well B7"
 
 A blank value stays open: tell the same file again when it is filled in. What
 was told before is left alone: in a plate by its trial, in a file of arms and
-values by the file's name and the row, or by a column [bold]key[/bold]. A value that
+values by a column [bold]key[/bold], or else by the file's name, the row and its other
+columns, such as a question or a date. A value that
 differs from the one told before is refused, and so is a file that repeats the
 rows of another one; with --measured-again they are recorded as new results,
 once. If a line is wrong it is named, and nothing of the file is recorded. Files
@@ -202,7 +203,8 @@ def tell(
     """Record results: a whole plate or none of it; safe to repeat."""
     from shortlist.study.insight.watch import Watch
 
-    watch = Watch()  # what was known before is not said again
+    watch = Watch()  # a tie that was known before is not said again
+    is_of_names = False  # whether a file names arms and values only, without trials
     if (arm is None) != (value is None):
         raise typer.BadParameter("--arm and --value go together.")
     if block is not None and arm is None:
@@ -228,6 +230,7 @@ def tell(
                 f"{VARIABLE} set, the plate alone will do."
             )
         rows = read_plate(Path(plate))
+        is_of_names = any(row.trial is None for row in rows)
         opened = open_study(study, name)
         watch.news(opened, final=True)
         told = match(Path(plate), rows, opened, measured_again=measured_again)
@@ -242,6 +245,12 @@ def tell(
             f"{count(len(told.left), 'open trial')} in the file were skipped, since "
             "--measured-again only records results that were told before: leave it out to tell "
             "them."
+        )
+    if told.known and not (taken or told.blank or told.left or measured_again) and is_of_names:
+        note(
+            f"{plate} was told before: its name and all that its rows say are the same. If these are "
+            "other results, --measured-again records them, or add a column that says what they are "
+            "of, such as the question or the date."
         )
     here = command_line(study, name)
     for warning in watch.news(opened, final=True):

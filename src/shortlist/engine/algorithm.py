@@ -196,10 +196,9 @@ class Procedure:
     def mirrored(self, values: Reals) -> Reals:
         """Results or means with the largest sought, as algorithms do; its own inverse.
 
-        Where the smallest are looked for they are negated. An algorithm for results from 0 to 1 is
-        given them mirrored within that range.
+        Where the smallest are looked for they are negated.
         """
-        return self.noise.mirrored_at - values if self.problem.minimizes else values
+        return -values if self.problem.minimizes else values
 
     def estimated(self, first: FirstResults) -> Procedure | None:
         """The same with what the first results say of σ; None while they lack.
@@ -290,6 +289,7 @@ class Procedure:
             assumptions=tuple(self._assumptions()),
             condition=relation.assumed,
             condition_badge=relation.badge,
+            normality=self.noise.normality,
             not_assumed=relation.not_assumed,
             why_heuristic=(*unproven, *self.noise.flaws),
             extends=self.algorithm.extends,

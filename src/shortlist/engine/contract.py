@@ -170,6 +170,10 @@ class AnyEngine(Protocol):
     def estimates(self, posterior: Posterior, current: Any) -> Estimates:
         """What is known about every arm by itself."""
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether ``estimates`` takes more of an arm's mean than the arm's own average."""
+
     def projected(self, current: Any, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times.
 

@@ -1,6 +1,6 @@
 """One algorithm of gap indices on one problem: its arrays, its rules, and the calls into the loop.
 
-Where the compiled loop needs something of Python (a design, more room, w*), it returns, is given it,
+Where the compiled loop needs something of Python (a design, more room), it returns, is given it,
 and goes on.
 """
 
@@ -16,16 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.allocations.allocation import (
-    LAZY,
     NONE,
-    SOLVED,
     allocate,
     copy_allocation,
-    exploration,
     make_allocation,
     make_room,
 )
-from shortlist.arrays import NO_ARM, Mask
+from shortlist.arrays import NO_ARM
 from shortlist.blocks import Cell
 from shortlist.engine import settings
 from shortlist.engine.certified import Certified
@@ -44,15 +41,15 @@ from shortlist.engine.settings import (
     settings_of_rules,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
+from shortlist.numerics.blockwise import is_identity
 from shortlist.numerics.jit import Function
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, raise_shift, row
 from shortlist.posterior.pilot import information_since_pilot, pilot_threshold, set_aside
 from shortlist.posterior.posterior import Posterior, width_floor
-from shortlist.posterior.state import WHOLE, State
+from shortlist.posterior.state import WHOLE
 from shortlist.rules.ambiguous import largest_gap
 from shortlist.rules.indices import fill_by_pair, paired
-from shortlist.rules.initialization import in_units
 from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.rule import Rule
 from shortlist.rules.selection import reduction
@@ -75,12 +72,9 @@ class Engine:
     rules: dict[str, Rule]  # one rule of each of ``KINDS``, and the threshold
     constants: Reals  # of the threshold
     design: Design  # (b, c) → w*(b, c), once per pair
-    # (means, inside) → their w*, or None where there is none; asked by the allocation `lazy`.
-    shares: Shares
     after_pilot: Integers  # the pulls of every arm after a pilot
     # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
-    elimination: bool = False  # whether what an index has once bounded stays bounded
     goes_on: ClassVar[bool] = False  # all results are processed again where arms are retired
 
     def __getstate__(self) -> dict[str, Any]:
@@ -89,7 +83,7 @@ class Engine:
 
     @cached_property
     def _settings_of_rules(self) -> dict[str, Any]:
-        return settings_of_rules(self.rules, elimination=self.elimination)
+        return settings_of_rules(self.rules)
 
     @cached_property
     def _by_pair(self) -> bool:
@@ -102,7 +96,7 @@ class Engine:
 
     @cached_property
     def _skips_arms(self) -> bool:
-        free = self.allocation == NONE and not self.elimination and may_skip_arms(self.rules)
+        free = self.allocation == NONE and may_skip_arms(self.rules)
         return free and len(self.setup.features) >= SOME
 
     def _resident(self) -> int:
@@ -116,7 +110,7 @@ class Engine:
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
-        return self._compiled and self.allocation != LAZY
+        return self._compiled
 
     @cached_property
     def _compiled(self) -> bool:
@@ -173,6 +167,11 @@ class Engine:
             return arms, posterior.pulls - posterior.pilot
         return self.setup.initial, posterior.pulls
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether least squares by features make the means."""
+        return not is_identity(self.setup.features)
+
     def estimates(self, posterior: Posterior, current: Round) -> Estimates:
         """Means and variances by least squares."""
         means, variances = posterior.means, posterior.variances
@@ -200,7 +199,7 @@ class Engine:
         if "mth_gaps" in self.rules["stopping"].needs:
             b, c = int(np.argmax(np.where(current.inside, current.mth_gaps, -np.inf))), NO_ARM
         column = self._columns(posterior.copy(), current)  # reading a row may push out another
-        symmetric = "symmetric" in self.rules["indices"].traits and not self.elimination
+        symmetric = "symmetric" in self.rules["indices"].traits
         means, inside = posterior.means, np.flatnonzero(current.inside)
         gap, upper = means - means[b], column(b)
         lower = 2.0 * gap - upper
@@ -264,7 +263,7 @@ class Engine:
             if indices.number == paired.number and not self._by_pair:
                 widths = scale * np.sqrt(floor * (variances + variances[j]))
                 filled = np.maximum(filled, means - means[j] + widths)
-            return np.minimum(filled, current.least[j]) if self.elimination else filled
+            return filled
 
         return column
 
@@ -273,9 +272,7 @@ class Engine:
         arms, rank = self.setup.features.shape
         allocation, memory, rows = ABSENT, ABSENT, 0
         if self.allocation != NONE:
-            allocation = make_allocation(
-                self.allocation, arms, rank, self.setup.m, *self._exploration
-            )
+            allocation = make_allocation(arms, rank, self.setup.m)
         if self._skips_arms:
             rows = self._resident()
             memory = make_memory(arms, self.setup.m, rows)
@@ -285,19 +282,14 @@ class Engine:
             self.setup.m,
             allocation,
             memory,
-            keeps_least=self.elimination,
             by_time="by_time" in self.rules["threshold"].traits,
         )
-
-    @cached_property
-    def _exploration(self) -> tuple[Integers, float]:
-        return exploration(self.allocation, in_units(self.setup.features, self.setup.noise))
 
     def last_decision(
         self, posterior: Posterior, current: Round, seed: int
     ) -> tuple[Decision, Round]:
         """The last decision, made again from the posterior alone."""
-        return self.decide(posterior, self.round().replace(least=current.least.copy()), seed)
+        return self.decide(posterior, self.round(), seed)
 
     def ahead(
         self, posterior: Posterior, current: Round, seed: int
@@ -306,9 +298,7 @@ class Engine:
         posterior, beyond = posterior.copy(), self.round()
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
-            own_round = beyond.replace(
-                allocation=copy_allocation(current.allocation), least=current.least.copy()
-            )
+            own_round = beyond.replace(allocation=copy_allocation(current.allocation))
             given = posterior, own_round, seed
             arms = [cell.arm for cell in supposing]
             decision = self.decide(*given, check_stop=False, supposing=arms)[0]
@@ -435,8 +425,6 @@ class Engine:
             return with_design(current, self.design)
         if status == settings.ROOM_WANTED:
             return current.replace(allocation=make_room(current.allocation))
-        if status == settings.SHARES_WANTED:
-            return with_shares(current, posterior.state, self.shares)
         return None
 
     @cached_property
@@ -505,7 +493,6 @@ class Engine:
 
 
 Design = Callable[[int, int], Reals]
-Shares = Callable[[Reals, Mask], Reals | None]
 
 
 def with_design(current: Round, design: Design) -> Round:
@@ -529,32 +516,6 @@ def _store(keys: Integers, designs: Reals, b: int, c: int, weights: Reals) -> No
     place = -1 - design_slot(keys, arms, b, c)
     keys[place] = min(b, c) * arms + max(b, c)
     designs[place] = weights
-
-
-def optimal_shares(
-    features: Reals, noise: Reals, epsilon: float, means: Reals, inside: Mask
-) -> Reals | None:
-    """The w* of these means (Jedra and Proutière 2020, for any m); None where there is none."""
-    from shortlist.theory.lower_bound import optimal_allocation
-
-    return optimal_allocation(features, means, inside, noise=noise, epsilon=epsilon)
-
-
-def with_shares(current: Round, state: State, shares: Shares) -> Round:
-    """The round with w* solved for the means as they are.
-
-    Where there is no w*, since the means do not tell J(t) from the others, the shares stay as they
-    were; if there were none yet, they are even over the arms that span.
-    """
-    allocation = current.allocation
-    solved = shares(state.means, current.inside)
-    if solved is not None:
-        allocation.weights[:] = solved
-    elif allocation.clock[SOLVED] < 0:
-        allocation.weights[:] = 0.0
-        allocation.weights[allocation.spanner] = 1.0 / len(allocation.spanner)
-    allocation.clock[SOLVED] = state.observed[0]
-    return current
 
 
 def check(status: int, current: Round, rules: Mapping[str, Rule], m: int) -> None:

@@ -28,8 +28,8 @@ READMIT, CORRECT, ADVISE = 9, 10, 11
 
 @dataclass(frozen=True, eq=False)
 class Steps(Record):
-    """Results from outside, in order: what each step does, its arm and block, its value, and whether
-    it is held.
+    """Results from outside, in order: what each step does, its arm and block, its value, whether it is
+    held, and whether nobody asked for the result.
 
     At a step that is held no new round or plan begins: an arm of the last round is still to be asked
     for, or results of a block are still to come that is not to be divided.
@@ -40,13 +40,14 @@ class Steps(Record):
     blocks: Integers
     values: Reals
     held: Integers
+    unasked: Integers
 
     @classmethod
     def empty(cls, count: int) -> Steps:
         """Uninitialized steps, ``count`` of them, without blocks."""
-        kinds, arms, held = np.empty((3, count), np.int64)
-        blocks = np.full(count, NO_BLOCK)
-        return cls(kinds=kinds, arms=arms, blocks=blocks, values=np.empty(count), held=held)
+        kinds, arms, held, unasked = np.empty((4, count), np.int64)
+        blocks, values = np.full(count, NO_BLOCK), np.empty(count)
+        return cls(kinds, arms, blocks, values, held, unasked)
 
     def then(self, later: Steps) -> Steps:
         """These steps followed by others."""
@@ -76,6 +77,7 @@ class Steps(Record):
             blocks=np.full(count + 1, NO_BLOCK),
             values=np.zeros(count + 1),
             held=np.zeros(count + 1, np.int64),
+            unasked=np.zeros(count + 1, np.int64),
         )
 
 

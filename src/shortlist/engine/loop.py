@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from shortlist.allocations.allocation import NONE, reset_allocation
 from shortlist.arrays import NO_ARM
 from shortlist.engine.many_arms.memory import forget as forget_memory
@@ -60,7 +58,6 @@ def begin_run(state: State, current: Round, settings: Settings, routines: Routin
         reset_allocation(current.allocation)
     if settings.skips_arms:
         forget_memory(current.memory)
-    current.least[:] = np.inf
     current.inside[:] = False
     current.queued[0] = current.last_b[0] = current.last_c[0] = NO_ARM
 

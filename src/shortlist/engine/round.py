@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, NamedTuple
 
 import numpy as np
 
-from shortlist.allocations.allocation import ALLOCATED, NO_ROOM, NONE, Allocation
+from shortlist.allocations.allocation import NONE, Allocation
 from shortlist.allocations.game import place_of_key
 from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.engine.many_arms.memory import Memory
@@ -18,7 +18,6 @@ from shortlist.engine.settings import (
     PILOT_ENDS,
     PULL,
     ROOM_WANTED,
-    SHARES_WANTED,
     STOP,
     Settings,
 )
@@ -66,7 +65,7 @@ class Round(Record):
     ``gaps[s]`` is the column B_·j of the arm j whose row is in slot s, as of the round with
     ``column_of[s]`` = number · K + j. ``candidates`` lists J(t) or is scratch; ``inside`` marks it. Of the
     candidates, ``challengers`` are the arms outside of largest B_ij, and ``outside_gaps`` these B_ij.
-    ``least[j, i]`` is the least B_ij of all rounds so far, with elimination. ``last_b`` and ``last_c`` are
+    ``last_b`` and ``last_c`` are
     the pair of the round before, where the stop reads it. ``thresholds[t]`` is C, 0 if not computed yet,
     where C depends on t alone. ``no_design``, all zeros, stands for a design that no rule needs.
     ``memory`` is there with many arms, ``allocation`` for rules that track one; otherwise they are
@@ -85,7 +84,6 @@ class Round(Record):
     designs: Table
     no_design: Reals
     thresholds: Reals
-    least: Table
     number: OneInteger
     b: OneInteger
     c: OneInteger
@@ -123,7 +121,6 @@ def make_round(
     allocation: Allocation,
     memory: Memory,
     *,
-    keeps_least: bool = False,
     by_time: bool = False,
 ) -> Round:
     """An empty round for ``arms`` arms, with the allocation that it is to follow."""
@@ -144,7 +141,6 @@ def make_round(
         designs=(8, arms),
         no_design=arms,
         thresholds=TIMES if by_time else 0,
-        least=np.full((arms, arms) if keeps_least else (0, 0), np.inf),
         memory=memory,
         allocation=allocation,
     )
@@ -183,7 +179,7 @@ def find_row(state: State, settings: Settings, arm: int) -> int:
 
 @compiled()
 def column(state: State, current: Round, settings: Settings, j: int, scale: float) -> int:
-    """The slot of B_·j, computed at most once per round; with elimination no index ever rises."""
+    """The slot of B_·j, computed at most once per round."""
     slot = find_row(state, settings, j)
     means, variances = state.means, state.variances
     made = current.number[0] * means.shape[0] + j
@@ -199,9 +195,6 @@ def column(state: State, current: Round, settings: Settings, j: int, scale: floa
                 settings.indices, settings.own_indices, j, means, variances, row_j, scale,
                 state.floor, gaps,
             )  # fmt: skip
-        if settings.keeps_least and not in_pilot(state, settings):  # its indices are not bounds
-            for i in range(means.shape[0]):
-                current.least[j, i] = current.gaps[slot, i] = min(current.least[j, i], gaps[i])
         current.column_of[slot] = made
     return slot
 
@@ -304,12 +297,11 @@ def choose_arm(
             return DESIGN_WANTED
         design = current.designs[place]
     if settings.allocation != NONE:
-        answer = settings.allocate(
+        if not settings.allocate(
             settings.allocation, state, current.inside, settings.sigma, settings.epsilon,
             current.allocation,
-        )  # fmt: skip
-        if answer != ALLOCATED:
-            return ROOM_WANTED if answer == NO_ROOM else SHARES_WANTED
+        ):  # fmt: skip
+            return ROOM_WANTED
         wanted = current.allocation.wanted
     pair = Pair(b, c, row_b, row_c, design)
     known = Arms(state.means, state.variances, state.pulls, state.noise, wanted)

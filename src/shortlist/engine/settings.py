@@ -16,7 +16,7 @@ from shortlist.rules.rule import OWN, POINTERS, Rule
 # What a round returns: pull an arm, stop, or start again since the pilot has ended ...
 PULL, STOP, PILOT_ENDS = 0, 1, 2
 # ... or why it cannot go on: something is wanted of Python, or something is wrong.
-DESIGN_WANTED, ROOM_WANTED, SHARES_WANTED, SINGULAR, BAD_RULE = 3, 4, 5, 6, 7
+DESIGN_WANTED, ROOM_WANTED, SINGULAR, BAD_RULE = 3, 4, 5, 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,6 @@ class Settings(Record):
     # How a round differs, 1 or 0.
     pulls_both: Integer  # c_t is pulled after a_t
     stops_late: Integer  # the pair of the round before is read
-    keeps_least: Integer  # an index never rises (elimination)
     candidates_may_stay: Integer  # their own columns show whether J(t) is as it was
     has_pilot: Integer
     by_pair: Integer  # every pair has its own C
@@ -68,12 +67,12 @@ class Settings(Record):
     tracks_log_det: Integer  # ``log_det`` is called
     skips_arms: Integer
     allocation: Integer
-    allocate: Annotated[Callable[..., int], Address(allocate.signature)]
+    allocate: Annotated[Callable[..., bool], Address(allocate.signature)]
     log_det: Annotated[Callable[..., float], Address(raise_shift.signature)]
     row: Annotated[Callable[..., int], Address(row.signature)]
 
 
-def settings_of_rules(rules: Mapping[str, Rule], *, elimination: bool) -> dict[str, Any]:
+def settings_of_rules(rules: Mapping[str, Rule]) -> dict[str, Any]:
     """The fields of ``Settings`` that follow from the rules."""
     fields: dict[str, Any] = {"threshold": rules["threshold"]}
     threshold = rules["threshold"].traits
@@ -88,8 +87,7 @@ def settings_of_rules(rules: Mapping[str, Rule], *, elimination: bool) -> dict[s
         "needs_design": "design" in needs,
         "pulls_both": "pulls_both" in rules["selection"].traits,
         "stops_late": "lagged" in rules["stopping"].traits,
-        "keeps_least": elimination,
-        "candidates_may_stay": _candidates_may_stay(rules) and not elimination,
+        "candidates_may_stay": _candidates_may_stay(rules),
         "has_pilot": "pilot" in threshold,
         "by_pair": has_threshold_by_pair(rules),
         "by_time": "by_time" in threshold,

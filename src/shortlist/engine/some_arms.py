@@ -77,6 +77,11 @@ class SomePosterior(Posterior):
         return self._spread(self.inner.means, -np.inf)
 
     @property
+    def averages(self) -> Reals:
+        """The average of every arm's own results; NaN for retired arms."""
+        return self._spread(self.inner.averages, np.nan)
+
+    @property
     def pulls(self) -> Integers:
         """The results of every arm."""
         return self._spread(self.inner.pulls, 0) + self.others
@@ -101,9 +106,9 @@ class SomePosterior(Posterior):
         [place] = np.flatnonzero(self.arms == arm)
         return self._spread(self.inner.row(int(place)), 0.0)
 
-    def mirror(self, total: float) -> None:
-        """Replace every result y by ``total`` − y."""
-        self.inner.mirror(total)
+    def mirror(self) -> None:
+        """Negate every result."""
+        self.inner.mirror()
 
     def copy(self) -> SomePosterior:
         """An independent copy."""
@@ -272,6 +277,11 @@ class SomeArms:
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
         return self.inner.threshold_at(time, log_det)
+
+    @property
+    def adjusts(self) -> bool:
+        """As the inner engine does."""
+        return self.inner.adjusts
 
     def estimates(self, posterior: Posterior, current: SomeRound) -> Estimates:
         """What is known about every arm by itself; −∞ for the mean of a retired one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -152,6 +151,7 @@ class InRange(Bounded):
         )
 
 
+@dataclass(frozen=True)
 class StatedRange:
     """Bounds for results in the range that is stated, at their own variance: σ is not used.
 
@@ -166,6 +166,7 @@ class StatedRange:
         return InRange(*stated.limits, stated, algorithm)
 
 
+@dataclass(frozen=True)
 class WithinBlocks(StatedRange):
     """The same for differences within blocks: a range must be stated."""
 
@@ -179,57 +180,6 @@ class WithinBlocks(StatedRange):
                 "out blocks."
             )
         return super().noise(stated, algorithm)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WithinBlocks)
-
-    def __hash__(self) -> int:
-        return hash(WithinBlocks)
-
-
-@dataclass(frozen=True)
-class WithinRange:
-    """Bounds for results in a range of the algorithm's own, by the relative entropy of coins.
-
-    Examples
-    --------
-    >>> WithinRange(0.0, 1.0).noise(Noise.of(0.1), "KL-LUCB").figure
-    'σ is not used'
-    """
-
-    low: float
-    high: float
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range, if what is stated does not allow others only."""
-        return LikeCoins(self.low, self.high, stated, algorithm)
-
-
-class LikeCoins(InRange):
-    """Results in the range that an algorithm is for, which bounds them as those of coins."""
-
-    def __init__(self, low: float, high: float, stated: Noise, algorithm: str) -> None:
-        super().__init__(low, high, stated, algorithm)
-        least, most = stated.limits
-        if stated.takes_range and not (low <= least and most <= high):
-            raise InvalidSetting(
-                f"{algorithm} is for results from {low:g} to {high:g}, got "
-                f"reward_range=({least:g}, {most:g}): scale the results, or take an "
-                "algorithm that uses σ (LUCB, Racing)."
-            )
-        self.limits = max(low, least), min(high, most)
-        self.mirrored_at = low + high
-
-    def check_result(self, value: float) -> None:
-        """Raise for a result outside the range, or outside what is stated."""
-        if not self.low <= value <= self.high:
-            raise InvalidInput(
-                f"{self.algorithm} is for results from {self.low:g} to {self.high:g}, got "
-                f"{value:g}: nothing was told. Start a new study with an algorithm that uses σ "
-                "(LUCB, Racing), or scale the results to this range; clipping them would bias the "
-                "mean."
-            )
-        self.stated_noise.check_result(value)
 
 
 def _range(given: object) -> tuple[float, float]:

@@ -160,6 +160,11 @@ class Estimated(Noise):
         return "normal noise with the same s.d. for all arms"
 
     @property
+    def normality(self) -> str:
+        """That noise is normal, for the middle of a sentence."""
+        return "the noise is normal"
+
+    @property
     def explanation(self) -> str:
         """What a proof assumes of the noise, in full sentences."""
         found = (
@@ -570,6 +575,11 @@ class NormalDifferences(Measured):
     def short(self) -> str:
         """The same in a line of many assumptions."""
         return "normal differences within blocks"
+
+    @property
+    def normality(self) -> str:
+        """That differences are normal, for the middle of a sentence."""
+        return self.assumption
 
     @property
     def explanation(self) -> str:

@@ -44,9 +44,6 @@ class Noise(ABC):
         Whether widths are multiples of σ.
     large : float
         The share of σ below which results that spread less are a reason to say what σ costs.
-    mirrored_at : float
-        The sum of a result and of its mirror image, which the algorithm is given where the smallest
-        means are sought.
 
     Examples
     --------
@@ -64,7 +61,6 @@ class Noise(ABC):
 
     sigma: float
     limits: tuple[float, float] = (-LARGEST, LARGEST)
-    mirrored_at: float = 0.0
 
     def __init_subclass__(cls) -> None:
         if cls.word:
@@ -81,6 +77,11 @@ class Noise(ABC):
         if isinstance(sigma, Noise):
             return sigma
         kind = next((each for each in KINDS.values() if each.recognizes(sigma)), None)
+        if reward_range is not None and sigma is None:
+            raise InvalidSetting(
+                f"reward_range={reward_range!r} needs sigma='bounded' beside it: then all that is "
+                "assumed of the noise is that results lie in that range."
+            )
         if reward_range is not None and not (kind is not None and kind.takes_range):
             raise InvalidSetting(
                 f"reward_range can only be used with sigma='bounded', got sigma = "
@@ -154,9 +155,9 @@ class Noise(ABC):
         return sub_gaussian
 
     def limits_given(self, mirrored: bool) -> tuple[float, float]:
-        """The least and the largest result that an algorithm is given, if they are mirrored or not."""
+        """The least and the largest result that an algorithm is given, negated if they are mirrored."""
         low, high = self.limits
-        return (self.mirrored_at - high, self.mirrored_at - low) if mirrored else (low, high)
+        return (-high, -low) if mirrored else (low, high)
 
     def check_result(self, value: float) -> None:
         """Raise for a result that is impossible."""
@@ -237,6 +238,11 @@ class Noise(ABC):
     def short(self) -> str:
         """The same in a line of many assumptions."""
         return self.assumption
+
+    @property
+    def normality(self) -> str:
+        """That noise is normal, where a proof needs it, for the middle of a sentence; else empty."""
+        return ""
 
     @property
     @abstractmethod

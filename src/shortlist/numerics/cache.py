@@ -145,23 +145,25 @@ def is_kept(function: Callable[..., Any], kind: str) -> bool:
 def keeping(function: Callable[..., Any], kind: str) -> Iterator[None]:
     """Let Numba load and keep machine code; raises where that cannot be done.
 
-    One process compiles a function while others wait for what it makes. Where something is damaged,
-    everything is deleted, to be made anew.
+    One process compiles a function while others wait for what it makes. Where that fails, what is kept
+    of this function is deleted, to be made anew: it may be damaged.
     """
     place = folder()
     if place is None:
         raise OSError("no folder")
     name, names = _name(function, kind), _names(place)
     try:
-        with _locked(place, name, name in names), _used_by_numba(place / kind):
+        with _locked(place, name, name in names), _used_by_numba(place / name):
             yield
         if name not in names:
             (place / "names").mkdir(exist_ok=True)
             (place / "names" / name).touch()
             names.add(name)
     except Exception:
-        shutil.rmtree(place, ignore_errors=True)
-        names.clear()
+        names.discard(name)
+        with suppress(OSError):
+            (place / "names" / name).unlink(missing_ok=True)
+        shutil.rmtree(place / name, ignore_errors=True)
         raise
 
 

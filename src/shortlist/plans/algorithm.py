@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any
 
@@ -81,14 +81,14 @@ class Planned(Algorithm):
     --------
     >>> import numpy as np
     >>> from shortlist.catalog.registry import find_algorithm
-    >>> uniform = find_algorithm("Uniform")
-    >>> procedure = uniform.bind(Problem.of(np.eye(3), 1, sigma=1.0))
-    >>> procedure.proven, procedure.engine.setup.initial.tolist()
-    (True, [0, 1, 2])
-    >>> uniform.bind(procedure.problem, "frequentist")
+    >>> own = find_algorithm("Guess-and-verify (own results)")
+    >>> procedure = own.bind(Problem.of(np.eye(3), 1, sigma=1.0))
+    >>> procedure.proven, len(procedure.engine.setup.initial)
+    (True, 12)
+    >>> own.bind(procedure.problem, "frequentist")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: Uniform uses its own bound ('contrast_mixture'), which cannot be replaced: leave threshold=None, got 'frequentist'.
+    shortlist.errors.InvalidSetting: Guess-and-verify (own results) uses its own bound ('named_sets'), which cannot be replaced: leave threshold=None, got 'frequentist'.
     """
 
     strategy: Callable[[ReducedProblem], Strategy]
@@ -114,6 +114,16 @@ class Planned(Algorithm):
     uses_costs: bool = False
     in_range: Planned | None = None
     own_sigma: Planned | None = None
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are made of the same parts, also where one is a copy of the other."""
+        return type(other) is type(self) and all(
+            _made_of(getattr(self, part.name)) == _made_of(getattr(other, part.name))
+            for part in fields(self)
+        )
+
+    def __hash__(self) -> int:
+        return hash(self.name)
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -192,3 +202,16 @@ class Planned(Algorithm):
             reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
         relation = relation_on(problem, self.relation)
         return Parts(self.threshold, setting, relation, self.engine(self.strategy, reduced))
+
+
+def _made_of(part: object) -> object:
+    """What to compare of a part: a copy of a ``partial`` does not equal it.
+
+    Examples
+    --------
+    >>> partial(int, base=2) == partial(int, base=2)
+    False
+    >>> _made_of(partial(int, base=2)) == _made_of(partial(int, base=2))
+    True
+    """
+    return (part.func, part.args, part.keywords) if isinstance(part, partial) else part

@@ -17,6 +17,7 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
+from shortlist.numerics.blockwise import is_identity
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (
@@ -170,8 +171,6 @@ class PlanEngine:
     @property
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
-        if self._first.is_compiled:
-            return True
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
 
     @property
@@ -211,6 +210,11 @@ class PlanEngine:
         """About what C is after ``time`` results."""
         return self._first.threshold_at(time)
 
+    @property
+    def adjusts(self) -> bool:
+        """As its strategy does, or by features."""
+        return self._first.adjusts or not is_identity(self.problem.features)
+
     def estimates(self, posterior: Posterior, now: PlanProgress) -> Estimates:
         """Means, variances and intervals as the strategy has them."""
         means, variances = now.strategy.estimates(posterior.means, posterior.variances)
@@ -219,8 +223,12 @@ class PlanEngine:
     def projected(
         self, now: PlanProgress, count: int, rng: np.random.Generator
     ) -> NDArray[np.float64] | None:
-        """As the strategy has it."""
-        return now.strategy.projected(count, rng)
+        """As the strategy has it; where plans are whole blocks, less what is in of the plan."""
+        found = now.strategy.projected(count, rng)
+        if found is None or not now.strategy.counts_all:
+            return found
+        left = now.until_decision
+        return np.maximum(found - (int(now.strategy.plan.sum()) - left), left)
 
     def gaps(
         self,
@@ -333,20 +341,12 @@ class PlanEngine:
     def _run(
         self, now: PlanProgress, reward: Rule, parameters: Reals, seed: np.uint64, most: int
     ) -> tuple[Mask, bool, Integers, Reals]:
-        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums.
-
-        A compiled strategy keeps its sums to itself, and they are 0 here: it does not use the
-        features, and its sums are not needed.
-        """
+        """Simulate to the stop, or to ``most`` pulls: the answer, whether it stopped, pulls, sums."""
         simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
         call, stream, arms = reward.pointer, np.zeros(4, np.uint64), len(now.strategy.plan)
         made, stopped = PlanResults.none(arms), False
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
-            if now.strategy.is_compiled and reward.is_compiled:
-                given = now.results, int(seed), most
-                stopped, pulls = now.strategy.run(*given, call, parameters, stream)
-                return now.inside, stopped, pulls, made.sums
             while most > 0 and not stopped:
                 before, plan = now.results.copy(), now.strategy.plan
                 most -= simulate(plan, call, parameters, stream, most, now.results)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -106,8 +106,6 @@ class Strategy(ABC):
         Whether it is also given results of blocks beyond its plan that come before that is complete.
     goes_on : bool
         Whether it can go on with what it knows when arms are retired or added.
-    is_compiled : bool
-        Whether its decisions are compiled too: a simulated run never leaves machine code.
     tests_linearity : bool
         Whether it tests by itself, with every plan, that the means are linear.
     """
@@ -122,7 +120,6 @@ class Strategy(ABC):
     keeps_values: bool = False
     counts_all: bool = False
     goes_on: bool = False
-    is_compiled: bool = False
     tests_linearity: bool = False
 
     @abstractmethod
@@ -182,6 +179,11 @@ class Strategy(ABC):
         """
         return None
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether without features too ``estimates`` are others than the arms' own averages."""
+        return False
+
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
@@ -211,16 +213,6 @@ class Strategy(ABC):
     def takes_arms(self) -> bool:
         """Whether some of δ is left for answers with arms that are added."""
         return self.goes_on
-
-    def run(
-        self, results: PlanResults, seed: int, most: int, *rewards: Any
-    ) -> tuple[bool, Integers]:
-        """Simulate to the stop or for ``most`` pulls, for ``is_compiled``; whether it stopped, and pulls.
-
-        ``results`` are those of the plan so far, at the end as at the beginning;
-        ``rewards`` are the reward model, its parameters and the stream of random numbers.
-        """
-        raise NotImplementedError
 
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""

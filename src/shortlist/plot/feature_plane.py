@@ -77,9 +77,11 @@ def plane(
         return say(panel, f"No plane to draw: {why}")
     if not shares.any():
         return say(panel, "No plane to draw: all arms have the same features.")
+    from shortlist.study.answer import estimated
+
     table = study.model.table()
     moment = moment_of(study, history)
-    words = _arms(panel, places, table["mean"].to_numpy())
+    words = _arms(panel, places, estimated(table).to_numpy())
     if moment is not None:
         words += _boundary(panel, places, moment)
     if study.procedure.relation.guide:

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from shortlist.study.study import Study
 
 INTERVAL_ROW = 0.26  # inches
-OWN = ("mean", "lower", "upper")
 GAPS = ("gap", "gap_lower", "gap_upper")
 GAPS_AXIS = "difference of two means, with its interval"
 
@@ -79,14 +78,14 @@ def intervals(
         return say(_panels(ax, 1, rows=4)[0], nothing_yet(study))
     arms = most_contested(moment)
     alone = study.procedure.engine.setup.alone
-    own_axis = f"mean, with its interval {study.procedure.interval.formula}"
+    own_axis = f"{own_columns(moment)[0]}, with its interval {study.procedure.interval.formula}"
     panels = _panels(ax, 1 if alone else 2, len(arms))
     shown = labels_of(moment, arms, panels[0]), [colour(moment, arm) for arm in arms]
     words = _stop(study, moment, panels[-1]) + pair_words(moment) + left_out(len(arms), moment)
     late = study.evaluations - moment.evaluation
     words += f"{late:,} results that came in since are not in the picture. " if late else ""
     if alone:
-        cut = _draw(panels[0], moment, arms, OWN, *shown)
+        cut = _draw(panels[0], moment, arms, own_columns(moment), *shown)
         _shade(panels[0], study, moment)
         captions = [(own_axis, words + cut)]
     else:
@@ -95,7 +94,7 @@ def intervals(
         panels[-1].axvline(moment.statistic, color=CHALLENGER, linestyle="--", zorder=1.9)
         captions = [(GAPS_AXIS, words + _dots_alone(moment, arms) + cut)]
     if not alone and len(panels) == 2:
-        cut = _draw(panels[0], moment, arms, OWN, *shown)
+        cut = _draw(panels[0], moment, arms, own_columns(moment), *shown)
         panels[1].set_yticklabels([])
         own = f"Left: These intervals do not stop the study. {study.coverage} {cut}"
         captions = [(own_axis, own), (GAPS_AXIS, f"Right: {captions[0][1]}")]
@@ -141,13 +140,20 @@ def answer(
     names = names_of(moment.problem, arms, panel)
     labels = [f"★ {name}" if star else name for name, star in zip(names, inside, strict=True)]
     colours = np.where(inside, INSIDE, OUTSIDE).tolist()
-    cut = _draw(panel, moment, arms, OWN, labels, colours)
+    cut = _draw(panel, moment, arms, own_columns(moment), labels, colours)
     title = f"The {study.problem.m} best of {study.problem.eligible}"
     title += f"{'' if study.done else ' so far'}, after {study.shortlist.evaluations:,} evaluations"
     words = f"Blue and ★: the shortlist. {study.coverage} "
     words += f"{left_out(len(arms), moment)}{cut}"
-    captions = [("mean, with its interval", words)]
+    captions = [(f"{own_columns(moment)[0]}, with its interval", words)]
     return write_around(ax, [panel], title, captions, side="right", caption=caption)
+
+
+def own_columns(moment: Moment) -> tuple[str, str, str]:
+    """What an arm's own interval is about, and its ends."""
+    from shortlist.study.answer import estimated
+
+    return str(estimated(moment.table).name), "lower", "upper"
 
 
 def _panels(ax: Any, panels: int, rows: int) -> list[Any]:

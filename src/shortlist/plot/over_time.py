@@ -122,10 +122,13 @@ def _arms_with_bands(moment: Moment) -> list[int]:
 
 def _bands(ax: Any, past: History, moment: Moment, arms: list[int], near: list[int]) -> str:
     """Draw the arms over time; returns what the caption says of those that do not fit."""
+    from shortlist.study.answer import estimated
+
     times = past.checkpoints["evaluation"].unique()
+    middle = str(estimated(past.checkpoints).name)
     mean, low, high = (
         past.checkpoints[column].to_numpy().reshape(len(times), -1)
-        for column in ("mean", "lower", "upper")
+        for column in (middle, "lower", "upper")
     )
     inside = moment.table["in_shortlist"].to_numpy()
     place = dict(zip(past.arms.tolist(), range(len(past.arms)), strict=True))
@@ -150,7 +153,7 @@ def _bands(ax: Any, past: History, moment: Moment, arms: list[int], near: list[i
         margin = 0.05 * (frame[1] - frame[0])
         ax.set_ylim(frame[0] - margin, frame[1] + margin)
     far = frame is not None and (ends[0][shown].min(), ends[1][shown].max()) != frame
-    ax.set_ylabel("mean", fontsize=9)
+    ax.set_ylabel(middle, fontsize=9)
     order = sorted(near, key=lambda arm: -mean[-1, place[arm]])
     beside: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.0, 0.5)}
     handles = [lines[arm] for arm in order]

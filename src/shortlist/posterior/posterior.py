@@ -118,6 +118,12 @@ class Posterior:
         return self.state.means
 
     @property
+    def averages(self) -> Reals:
+        """The average of every arm's own results; NaN where there is none."""
+        pulls = self.state.pulls
+        return np.where(pulls > 0, self.state.sums / np.maximum(pulls, 1), np.nan)
+
+    @property
     def pulls(self) -> Integers:
         """N_a of every arm."""
         return self.state.pulls
@@ -166,12 +172,11 @@ class Posterior:
         if observe(self.state, int(arm), float(value)):
             self.refresh_if_spanning()
 
-    def mirror(self, total: float) -> None:
-        """Replace every result y by ``total`` − y; the order of the arms is not renewed."""
+    def mirror(self) -> None:
+        """Negate every result; the order of the arms is not renewed."""
         state = self.state
-        for sums, pulls in ((state.sums, state.pulls), (state.pilot_sums, state.pilot)):
-            sums[:] = total * pulls - sums
-        state.means[:] = total - state.means
+        for values in (state.sums, state.pilot_sums, state.means):
+            values[:] = 0.0 - values
 
     def row(self, arm: int) -> Reals:
         """The arm's row of G."""

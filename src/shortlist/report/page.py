@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
-from os import PathLike
+from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +14,7 @@ from jinja2 import Template
 from markupsafe import Markup
 
 from shortlist._version import __version__
+from shortlist.errors import InvalidInput
 from shortlist.files.writing import write_file
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods, plain
@@ -114,6 +115,11 @@ def write(study: Study, path: str | PathLike[str]) -> Path:
     ...     write(study, Path(folder, "report.html")).stat().st_size > 1000
     True
     """
+    if isinstance(study, str | PathLike):
+        raise InvalidInput(
+            "the study comes first, and then where to write it: report.write(study, "
+            f"{fspath(study)!r})."
+        )
     return write_file(path, html(study).encode())
 
 

@@ -22,6 +22,8 @@ from shortlist.study.ledger import retired_words
 from shortlist.study.view import before_the_rounds, next_look
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from shortlist.study.study import Study
 
 FAILURES_SHOWN = 200
@@ -50,11 +52,11 @@ def answer(study: Study) -> dict[str, Any]:
     found = study.shortlist
     if not found.names:
         return {"table": None, "waiting": before_the_rounds(study)}
-    places = decimals(found.table)
+    places, means = decimals(found.table), _means(found.table)
     rows = [
         [
             str(arm["name"]),
-            number(arm["mean"], places),
+            *(number(arm[column], places) for column in means),
             f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
             f"{arm['pulls']:,}",
         ]
@@ -63,7 +65,8 @@ def answer(study: Study) -> dict[str, Any]:
     K, m = study.problem.eligible, study.problem.m
     what = f"The shortlist: {m:,} of {K:,} arms" if found.final else "The current guess"
     caption = f"{what}, best estimated mean first, after {found.evaluations:,} evaluations."
-    columns = dict.fromkeys(("Name", "Mean", "Interval", "Evaluations"), "number")
+    headings = ("Name", *(each.capitalize() for each in means), "Interval", "Evaluations")
+    columns = dict.fromkeys(headings, "number")
     unseen = int((found.table["pulls"] == 0).sum())
     return {
         "table": HtmlTable(caption, {**columns, "Name": "name"}, rows),
@@ -72,19 +75,29 @@ def answer(study: Study) -> dict[str, Any]:
     }
 
 
-MEANS = (
-    "Each mean is the algorithm's estimate at its last decision: it need not be the average of the "
-    "evaluations of the arm. "
+MEANS = "Each mean is the average of the arm's own evaluations. "
+ESTIMATES = (
+    "Each estimate is the algorithm's at its last decision: {by}. The interval is about the estimate. "
 )
+
+
+def _means(table: pd.DataFrame) -> list[str]:
+    """The column of averages, and that of estimates where there is one."""
+    return [column for column in ("mean", "estimate") if column in table]
 
 
 def intervals(study: Study) -> str:
     """What the means and intervals of the shortlist are, and what the stop compares."""
-    classical = not study.procedure.relation.uses_features
+    by = (
+        "by the features it takes from the evaluations of one arm what they say of another"
+        if study.procedure.relation.uses_features
+        else "what the results of a block share is taken away"
+    )
+    means = MEANS + (ESTIMATES.format(by=by) if study.procedure.engine.adjusts else "")
     alone = study.procedure.engine.setup.alone
     compared = "The stop compares these intervals." if alone else study.aim.compared
     return (
-        f"{'' if classical else MEANS}Each interval is that of the arm alone: {study.procedure.interval.meaning}. "
+        f"{means}Each interval is that of the arm alone: {study.procedure.interval.meaning}. "
         f"{study.coverage} {compared}"
     )
 
@@ -105,17 +118,18 @@ def arms(analysis: Analysis) -> HtmlTable:
         caption = f"Arms {first + 1:,} to {first + len(shown):,} of {K:,}{order}{around}"
     if analysis.study.model.stopped and analysis.study.answered_at < analysis.study.evaluations:
         caption += ", as they were at the stop"
-    places = decimals(shown)
+    places, figures = decimals(shown), [*_means(shown), "lower", "upper"]
     rows = [
         [
             str(arm["name"]),
             f"{arm['pulls']:,}",
-            *(number(arm[column], places) for column in ("mean", "lower", "upper")),
+            *(number(arm[column], places) for column in figures),
             "yes" if arm["in_shortlist"] else "control" if arm.get("control") else "",
         ]
         for arm in shown.to_dict(orient="records")
     ]
-    columns = {"Name": "name", **dict.fromkeys(("Evaluations", "Mean", "Lower", "Upper"), "number")}
+    headings = ("Evaluations", *(each.capitalize() for each in figures))
+    columns = {"Name": "name", **dict.fromkeys(headings, "number")}
     columns["On the list"] = "words"
     return HtmlTable(f"{caption}.", columns, rows, shown["in_shortlist"].tolist())
 
@@ -233,7 +247,6 @@ def specification(study: Study) -> list[tuple[str, str]]:
     rows[1:1] = study.aim.settings
     rows += [("Costs", procedure.cost_words)] * bool(procedure.cost_words)
     rows += [("Controls", problem.controls.words(problem.names))] * problem.controls.exist
-    rows += procedure.relation.settings
     if study.storage is not None:
         rows.append(("Storage", study.storage))
     return rows + [(f"Version of {name}", version) for name, version in software().items()]

@@ -22,6 +22,7 @@ from shortlist.files.writing import write_file
 from shortlist.printable import printable
 from shortlist.repurposing.expression.assay import check_distinct
 from shortlist.repurposing.screen import SIGMA, DrugScreen
+from shortlist.study.answer import estimated
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 DRAWN = 40  # drugs in a picture at most
 TABLE, PICTURE = "drugs.csv", "rewards"  # names in the folder; the picture is a PNG and an SVG
 RANKS = (1, 2, 5, 10)
+FIGURES = ("mean", "estimate", "lower", "upper", "pulls", "simulated")  # of a drug on the list
 CLEARLY = 4.0  # standard errors that chance does not explain, the largest of many drugs
 
 
@@ -71,13 +73,14 @@ class Outcome:
         table["baseline"] = self.screen.baseline()
         table["baseline_rank"] = table["baseline"].rank(ascending=False, method="min")
         table["label"] = self.screen.labels
-        return table.sort_values(["in_shortlist", "mean", "simulated"], ascending=False)
+        by = ["in_shortlist", str(estimated(table).name), "simulated"]
+        return table.sort_values(by, ascending=False)
 
     @cached_property
     def measures(self) -> pd.DataFrame:
-        """HR@r and AUC of the study's means, of the simulated means and of the baseline."""
-        columns = {"study": "mean", "simulated": "simulated", "baseline": "baseline"}
-        scores = {name: self.table[column] for name, column in columns.items()}
+        """HR@r and AUC of the study's estimates, of the simulated means and of the baseline."""
+        scores = {name: self.table[name] for name in ("simulated", "baseline")}
+        scores = {"study": estimated(self.table), **scores}
         return measures(scores, self.table["label"])
 
     @property
@@ -89,7 +92,7 @@ class Outcome:
         """The shortlist with its intervals, and the baseline's first drugs beside it."""
         own = self.table.loc[self.study.shortlist.names]
         other = self.table["baseline"].sort_values(ascending=False, kind="stable").head(len(own))
-        columns = ("mean", "lower", "upper", "pulls", "simulated")
+        columns = [each for each in FIGURES if each in own]
         return pd.DataFrame(
             {
                 "shortlist": own.index,
@@ -145,7 +148,7 @@ class Outcome:
 
         table = self.table
         wanted = table.assign(known=table["label"] != 0).sort_values(
-            ["in_shortlist", "known", "mean"], ascending=False
+            ["in_shortlist", "known", str(estimated(table).name)], ascending=False
         )
         drawn = wanted.index[:DRAWN]
         rewards = dict(zip(self.screen.drugs, self.rewards, strict=True))

@@ -269,9 +269,7 @@ INFLATION = 0.1  # u of the self-normalised bound
 LEVELS_INFLATION = 0.3  # u of the same over a grid
 PILOT_AT_LEAST = 20
 TINY = float(np.finfo(float).tiny)
-TWO_ARM_PRIOR = (
-    3.0  # pulls of an arm that the prior of its mixture is worth: MisLid's, with 20 arms
-)
+TWO_ARM_PRIOR = 3.0  # pulls of an arm that the prior of its mixture is worth
 RISK = "δ the risk (without the share for σ where that is estimated)"
 TWO_ARMS_FORMULA = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
 OF_TWO_ARMS = ArmInterval(

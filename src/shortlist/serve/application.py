@@ -46,7 +46,6 @@ from shortlist.study.plate import write_plate
 from shortlist.study.view import more_than_needed
 
 if TYPE_CHECKING:
-    from shortlist.study.plate import PlateResults
     from shortlist.study.study import Study
     from shortlist.study.trial import Trial
 
@@ -134,6 +133,8 @@ class _Served:
         self._follower = Follower(load)
         self._shown: dict[str, tuple[pages.Sent, list[dict[str, Any]]]] = {}  # the oldest first
         self._thread = SingleThread("study")
+        # As they were after the last act here: to read them of the study may take its storage.
+        self._changes = self._study.changes
 
     def starlette(self) -> Starlette:
         """The routes."""
@@ -175,13 +176,18 @@ class _Served:
         self._thread.close()
 
     async def _do(self, act: Callable[[Study], Result]) -> Result:
-        return await self._thread.do(lambda: act(self._study))
+        def acted() -> Result:
+            done = act(self._study)
+            self._changes = self._study.changes
+            return done
+
+        return await self._thread.do(acted)
 
     # JSON
 
     async def status(self, request: Request) -> Response:
         """Where the study stands; it includes all that was acknowledged here before."""
-        snapshot = await self._follower.latest(self._study.changes)
+        snapshot = await self._follower.latest(self._changes)
         return JSONResponse(snapshot.status)
 
     async def act(self, action: Action, request: Request) -> Response:
@@ -195,7 +201,7 @@ class _Served:
 
     async def page(self, request: Request) -> Response:
         """The page."""
-        seen = await self._follower.latest(self._study.changes)
+        seen = await self._follower.latest(self._changes)
         return HTMLResponse(
             pages.page(self._study, seen.changes, seen.html, self._follower.problem)
         )
@@ -251,19 +257,19 @@ class _Served:
                 raise InvalidInput("no file was chosen: choose the measured plate.")
         sent = pages.Sent(file, data, again, secrets.token_hex(8))
 
-        def read(study: Study) -> tuple[PlateResults, list[dict[str, Any]]]:
+        def read(study: Study) -> tuple[str, list[dict[str, Any]]]:
             told = actions.preview_file(study, file, data, again)
-            return told, pages.results_of(study, told)
+            return pages.preview(study, sent, told), pages.results_of(study, told)
 
         try:
-            told, results = await self._do(read)
+            page, results = await self._do(read)
         except ToldBefore as error:
             self._keep(sent, [])
             words = actions.command_line(self._study)(str(error) if again else error.found)
-            page = pages.told_before(self._study, sent, words)
-            return HTMLResponse(page, CONFLICT)
+            refused = pages.told_before(self._study, sent, words)
+            return HTMLResponse(refused, CONFLICT)
         self._keep(sent, results)
-        return HTMLResponse(pages.preview(self._study, sent, told))
+        return HTMLResponse(page)
 
     def _keep(self, sent: pages.Sent, results: list[dict[str, Any]]) -> None:
         """Keep a file that is shown: sent back by a form, a large one would be too large."""

@@ -23,7 +23,7 @@ from shortlist.report.sections import LEVELS, intervals, progress, state, utc
 from shortlist.report.tables import HtmlTable, decimals, number
 from shortlist.serve.actions import MOST_TRIALS
 from shortlist.serve.statistic_chart import statistic_chart
-from shortlist.study.answer import best_first
+from shortlist.study.answer import best_first, estimated
 from shortlist.study.insight.summary import study_words, trial_numbers
 from shortlist.study.verification import cannot_verify
 
@@ -87,10 +87,10 @@ def _arms(study: Study) -> list[dict[str, Any]]:
         return []
     table = study.table()
     rest = best_first(table[study.problem.listable & ~table["in_shortlist"]], study.problem)
-    rest = rest.dropna(subset=["mean"])  # retired arms have none
+    rest = rest[estimated(rest).notna()]  # retired arms have none
     shown = pd.concat([answer.table[:LISTED].assign(listed=True), rest[:NEXT].assign(listed=False)])
     shown = shown.reset_index()
-    places = decimals(shown)
+    places, middle = decimals(shown), str(estimated(shown).name)
     ends = frame_of(shown["lower"].to_numpy(), shown["upper"].to_numpy())
     low, high = (0.0, 0.0) if ends is None else ends
     scale = BAR / (high - low) if high > low else 0.0
@@ -103,9 +103,9 @@ def _arms(study: Study) -> list[dict[str, Any]]:
             "name": str(arm["name"]),
             "listed": arm["listed"],
             "pulls": f"{arm['pulls']:,}",
-            "mean": number(arm["mean"], places),
+            "means": [number(arm[each], places) for each in ("mean", "estimate") if each in arm],
             "interval": f"{number(arm['lower'], places)} to {number(arm['upper'], places)}",
-            "bar": [bar(arm[column]) for column in ("lower", "mean", "upper")],
+            "bar": [bar(arm[column]) for column in ("lower", middle, "upper")],
         }
         for arm in shown.to_dict(orient="records")
     ]

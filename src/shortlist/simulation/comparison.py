@@ -58,7 +58,7 @@ def compare(
 
     Parameters
     ----------
-    algorithms : str, GIFA, Planned, MisLid or several of them
+    algorithms : str, GIFA, Planned or several of them
         By name (see ``shortlist.algorithms``) or composed. The same rules with two thresholds:
         ``GIFA(threshold="pilot", name="m-LinGapE, pilot")`` and so on.
     instance : Instance, or several of them
@@ -222,7 +222,7 @@ def _check_range(procedure: Procedure, instance: Instance) -> None:
         raise InvalidSetting(
             f"{procedure.name} is for rewards from {low:g} to {high:g}, and those of the instance "
             f"{instance.label!r} go from {least:g} to {most:g}: take noise='bernoulli', or an "
-            "algorithm that uses σ (LUCB, Racing)."
+            "algorithm that uses σ (LUCB)."
         )
 
 

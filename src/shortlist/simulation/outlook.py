@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,11 +24,17 @@ from shortlist.theory import lower_bound
 
 RUNS = 20
 ERROR_RUNS = 400  # where errors are counted; they come in groups of RUNS
-PATIENCE = 4.0  # seconds for all of them
 MOST = 200_000  # evaluations of a simulated study
 NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
 MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
-PROBE = 500  # evaluations to see how long one takes
+PROBE = 500  # evaluations after the first plan or the initial pulls: no study is cut off before
+# What is simulated follows from the problem alone, and not from how fast or busy the machine is: the
+# same seed gives the same forecast. Numbers of evaluations and of runs that take some seconds: of
+# algorithms that decide after every result, times the number of arms; of bets on results in a range;
+# and of plans, which take as long however many evaluations they have, times the number of arms.
+BY_ROUNDS, IN_RANGE, BY_PLANS = 40_000_000, 20_000, 1000
+FEWEST_RUNS = 2
+WITH_BUDGET = 4000  # evaluations after which no other group of studies with a budget is begun
 DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
 BLOCKS = 2000  # different ones, where blocks are drawn afresh
 NO_SLACK = 1e-9  # in place of ε = 0 where two means over a pool may be equal by chance
@@ -185,7 +190,7 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
         every[rows] = means
         return every, 0.0
     known = problem.reduced[rows]
-    rank = int(np.linalg.matrix_rank(known))
+    rank = int(np.linalg.matrix_rank(known[problem.listable[rows]]))
     if rank < problem.rank:
         raise InvalidInput(
             f"means of {len(rows)} arms are given, which tell {rank} of the {problem.rank} "
@@ -326,23 +331,22 @@ def _forecast(
         cost = problem.costs.total(frame["pulls"].iloc[0])
         return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
 
-    most = len(study.procedure.engine.setup.initial) + PROBE
+    setup = study.procedure.engine.setup
+    fewest = len(setup.initial) + PROBE
+    enough, most_runs = RUNS * MOST, RUNS  # evaluations in all
+    if not setup.pace.makes_plans:
+        enough = BY_ROUNDS // problem.arms
+    elif in_range:
+        enough = IN_RANGE
+    else:
+        most_runs = max(FEWEST_RUNS, min(RUNS, BY_PLANS // problem.arms))
+    within = max(fewest, min(MOST, enough // FEWEST_RUNS))
+    runs: list[tuple[int, bool, float]] = []
     try:
-        simulate(0, most)  # loads what it needs, which is no part of its pace
+        while len(runs) < most_runs and sum(made for made, _, _ in runs) < enough:
+            runs.append(simulate(len(runs), within))
     except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
         return None
-    while True:  # find where to cut off a simulated study, so that it takes some seconds at most
-        began = time.monotonic()
-        evaluations, stopped, _ = simulate(0, most)
-        pace = evaluations / (time.monotonic() - began)
-        within = max(most, min(MOST, int(pace * PATIENCE / 2)))
-        if stopped or within < 4 * most:
-            break
-        most *= 4
-    began = time.monotonic()
-    runs: list[tuple[int, bool, float]] = []
-    while len(runs) < RUNS and time.monotonic() - began < PATIENCE:
-        runs.append(simulate(len(runs), within))
     low, median, high = np.quantile(
         [evaluations for evaluations, _, _ in runs], [0.05, 0.5, 0.95]
     ).tolist()
@@ -355,8 +359,8 @@ def _forecast(
 
 
 def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    began, runs, wrong = time.monotonic(), 0, 0
-    while runs < ERROR_RUNS and time.monotonic() - began < PATIENCE:
+    runs, wrong, budget = 0, 0, study.aim.room(0)
+    while runs < ERROR_RUNS and runs * budget < WITH_BUDGET:
         frame = _simulated(study, study.procedure.algorithm, instance, runs=RUNS, start=runs)
         runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
     return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))

@@ -15,7 +15,6 @@ from shortlist.catalog.gifa import GIFA
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
-from shortlist.plans.mislid.algorithm import MisLid
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.comparison import compare
@@ -92,9 +91,8 @@ KINDS: dict[str, Callable[[], None]] = {
     "many": lambda: _use("m-LinGapE", arms=MANY),
     "some": lambda: _use("LinGIFA", arms=SOME),
     "allocations": lambda: _use("LinGame"),
-    "misspecified": lambda: _use(MisLid(misspecification=0.1)),
-    "plans": lambda: _use("Phased"),
-    "classical": lambda: _use("KL-LUCB", noise="bernoulli"),
+    "plans": lambda: _use("Guess-and-verify"),
+    "classical": lambda: _use("Guess-and-verify (own results)", noise="bernoulli"),
     "budgets": lambda: _use(PairsInDoubt(budget=RESULTS)),
     "thresholds": _use_thresholds,
     "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ

@@ -319,6 +319,11 @@ class _Transaction:
         self._storage, self._connection = storage, connection
         *standing, clock = found
         self.checkpoint = Checkpoint(*standing)
+        if not isinstance(self.checkpoint.changes, int):  # SQLite keeps any text in any column
+            raise DamagedStorage(
+                f"{storage.where}: the number of changes is stored as {self.checkpoint.changes!r}. "
+                "Restore it from a copy."
+            )
         self._ahead = None if clock is None else float(clock) - time.monotonic()
 
     @property

@@ -3,8 +3,12 @@
 import re
 
 AGAIN = ", measured again"  # ends the key of a result that was told before and measured again
-# The key of a row without one of its own, or of a trial: the file or the study, then which.
-ROW_KEY = re.compile(rf"(.*), ((?:row|trial) [0-9]+)({AGAIN})?", re.DOTALL)
+# The key of a row without one of its own, or of a trial: the file or the study, then which, and a
+# digest of what else the row says.
+ROW_KEY = re.compile(
+    rf"(?P<file>.*), (?P<place>(?:row|trial) [0-9]+)(?P<notes> \([0-9a-f]{{8}}\))?(?P<again>{AGAIN})?",
+    re.DOTALL,
+)
 
 
 def correcting(number: int, value: object = "value") -> str:

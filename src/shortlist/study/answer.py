@@ -75,7 +75,9 @@ class Shortlist:
     arms : list of int
         The same by their rows.
     table : DataFrame
-        pulls, mean, lower, upper of each, by name.
+        pulls, mean, lower, upper of each, by name; the mean is the average of its results. Where the
+        algorithm estimates means by more than that (features; blocks that share a shift or noise),
+        there is ``estimate`` too, and lower and upper are about that.
     evaluations : int
         How many evaluations it took.
     final : bool
@@ -116,7 +118,9 @@ class Shortlist:
         return name in self.names
 
     def __str__(self) -> str:
-        figures = self._shown.to_string(index=False, float_format="{:.4g}".format)
+        figures = self._shown.to_string(
+            index=False, float_format="{:.4g}".format, na_rep="–"
+        )
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
         return printable("\n".join([figures, *self._below]))
@@ -150,9 +154,15 @@ class Shortlist:
         return f"{self.evaluations} evaluations{tested}, {state}"
 
 
+def estimated(table: pd.DataFrame) -> pd.Series:
+    """What the algorithm takes for the means: the estimates of a table of arms, or else the averages."""
+    return table["estimate" if "estimate" in table else "mean"]
+
+
 def best_first(table: pd.DataFrame, problem: Problem) -> pd.DataFrame:
     """The rows of a table of arms, the best estimated mean first."""
-    return table.sort_values("mean", ascending=problem.minimizes, kind="stable")
+    by = str(estimated(table).name)
+    return table.sort_values(by, ascending=problem.minimizes, kind="stable")
 
 
 def arm_table(
@@ -164,14 +174,17 @@ def arm_table(
 ) -> pd.DataFrame:
     """A table of arms with their means and intervals in the round ``now``; None before the first.
 
-    Where there are controls a column says which arms they are.
+    The mean is the average of the arm's own results. Where the algorithm makes more of them, by
+    features or by what results of a block share, its estimate stands beside it, and the interval is
+    the estimate's. Where there are controls a column says which arms they are.
 
     The intervals are μ̂ ± Cσ√(xᵀV⁻¹x), where the algorithm has no others. Those are of the last
-    decision, and may be centred elsewhere: one that lacks the mean is made to reach it.
+    decision, and may be centred elsewhere: one that lacks the estimate is made to reach it.
     """
-    problem = procedure.problem
+    problem, adjusts = procedure.problem, procedure.engine.adjusts
     means = lower = upper = np.full(problem.arms, np.nan)
     inside = np.zeros(problem.arms, np.bool_)
+    averages = procedure.mirrored(posterior.averages)
     if now is not None:
         known = procedure.engine.estimates(posterior, now)
         means = known.means.copy()
@@ -180,18 +193,20 @@ def arm_table(
             lower, upper = means - width, means + width
         else:
             lower, upper = known.intervals
-        lower, upper = np.minimum(lower, means), np.maximum(upper, means)
+        unknown = np.isinf(means)  # retired arms, and those that were added and have no result
+        means = means if adjusts else procedure.mirrored(averages)
+        lower, upper = np.fmin(lower, means), np.fmax(upper, means)
         means, lower, upper = map(procedure.mirrored, (means, lower, upper))
         if problem.minimizes:
             lower, upper = upper, lower
-        # A retired arm is not estimated, nor one that was added and has no result.
-        means, lower, upper = (np.where(np.isinf(means), np.nan, e) for e in (means, lower, upper))
+        means, lower, upper = (np.where(unknown, np.nan, e) for e in (means, lower, upper))
         inside = now.inside.copy()
     table = pd.DataFrame(
         {
             "name": problem.names if isinstance(arms, slice) else [problem.names[a] for a in arms],
             "pulls": posterior.pulls[arms].copy(),
-            "mean": means[arms],
+            "mean": averages[arms],
+            **({"estimate": means[arms]} if adjusts else {}),
             "lower": lower[arms],
             "upper": upper[arms],
             "in_shortlist": inside[arms],

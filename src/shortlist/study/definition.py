@@ -19,7 +19,13 @@ from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.engine.algorithm import OWN, Algorithm
-from shortlist.errors import DamagedStorage, InvalidSetting, StudyMismatch
+from shortlist.errors import (
+    DamagedStorage,
+    GuaranteeInDoubt,
+    InvalidSetting,
+    StudyMismatch,
+    warn_caller,
+)
 from shortlist.features import Features, column_name
 from shortlist.noise import Noise
 from shortlist.numerics.blockwise import blocks
@@ -92,7 +98,7 @@ class Definition:
         try:
             read, listed = json.loads(stored.choices), tuple(json.loads(stored.arms))
             lacking = [key for key in KEYS if key not in read]
-            if lacking or not isinstance(read["algorithm"], dict):
+            if lacking or not _describes(read["algorithm"]):
                 raise ValueError(f"{(lacking or ['algorithm'])[0]} is missing")
             matrix = None
             if stored.features is not None:
@@ -138,9 +144,12 @@ class Definition:
         if self.features is not None:
             fits = len(self.columns or ()) == self.features.shape[1]
             given = Features(self.features, self.names, self.columns if fits else None)
-        noise = Noise.read(self.choices["sigma"])
-        asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
-        asked["controls"] = Controls.read(self.choices["controls"])
+        try:  # only what is stored can be wrong here: what was given was checked
+            noise = Noise.read(self.choices["sigma"])
+            asked["blocks"], asked["costs"] = self.blocks, Costs.read(self.choices["costs"])
+            asked["controls"] = Controls.read(self.choices["controls"])
+        except (LookupError, OverflowError, TypeError, ValueError) as error:
+            raise DamagedStorage(f"the stored settings cannot be read: {error!r}.") from error
         return Problem.of(given, arms=self.names, sigma=noise, **asked)
 
     def settings(self, created_at: float) -> Settings:
@@ -229,7 +238,9 @@ class Definition:
         if algorithm is not None:
             chosen = find_algorithm(algorithm)
             given = _described(chosen)
-            if given != stored:
+            if _without_parameters(given) == _without_parameters(stored):
+                _warn_of_another_model(name, settings, given.get("settings", {}))
+            else:
                 raise StudyMismatch(
                     f"the study {name!r} is stored with algorithm = {_shown(stored)}, but "
                     f"{_shown(given)} was given."
@@ -252,6 +263,31 @@ class Definition:
                 f"never code: {_passed_again('threshold as part of a GIFA', 'algorithm')}."
             )
         return chosen, threshold
+
+
+def _without_parameters(described: dict[str, Any]) -> dict[str, Any]:
+    settings = dict(described.get("settings", {}))
+    settings.pop("parameters", None)
+    return {**described, "settings": settings}
+
+
+def _warn_of_another_model(name: str, stored: dict[str, Any], given: dict[str, Any]) -> None:
+    """Warn where a study that features guide is loaded with other parameters of its model."""
+    was, now = (each.get("parameters", {}) for each in (stored, given))
+    others = [key for key in {**was, **now} if was.get(key) != now.get(key)]
+    if others:
+        begun, loaded = (
+            f"{stored['model']}({', '.join(f'{key}={of[key]}' for key in others if key in of)})"
+            for of in (was, now)
+        )
+        warn_caller(
+            GuaranteeInDoubt(
+                f"the study {name!r} was begun with the model {begun} and is loaded with {loaded}: its "
+                "results are processed again with this one, so that the list may be another one. What "
+                "is proven holds only if the choice of this model did not depend on the results. "
+                "Otherwise load the study with the model that it was begun with."
+            )
+        )
 
 
 def first_fingerprint(settings: bytes) -> Any:
@@ -310,6 +346,15 @@ def _described(algorithm: Algorithm) -> dict[str, Any]:
         return {"name": algorithm.name}
     kind = type(algorithm).__name__
     return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}
+
+
+def _describes(described: object) -> bool:
+    """Whether what is stored may be an algorithm as ``_described`` writes it."""
+    if not isinstance(described, dict):
+        return False
+    words = described.get("name"), described.get("kind", "")
+    settings = described.get("settings", {})
+    return all(isinstance(word, str) for word in words) and isinstance(settings, dict)
 
 
 def _algorithm(described: dict[str, Any]) -> Algorithm:

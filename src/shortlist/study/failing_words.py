@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
-from shortlist.printable import count, on_one_line
+from shortlist.printable import count
 from shortlist.study.budget import no_room
 from shortlist.study.ledger import Failures
 from shortlist.study.view import View, cells_of
 
-ARMS_SHOWN, REASON_SHOWN = 5, 200  # characters
+ARMS_SHOWN = 5
 
 
 def in_words(failures: Failures) -> str:
     """An arm that fails, and how."""
-    return f"{failures.last.name!r} ({failed_words(failures)})"
-
-
-def failed_words(failures: Failures) -> str:
-    """How often an arm failed in a row, and the last line of the last reason."""
-    lines = (failures.last.reason or "").strip().splitlines()
-    why = f", the last: {on_one_line(lines[-1].strip())[:REASON_SHOWN]}" if lines else ""
-    return f"{failures.number:,} failures in a row{why}"
+    return f"{failures.last.name!r} ({failures.words})"
 
 
 def failing_arms(study: View) -> str:
@@ -36,10 +31,26 @@ def remedy(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> remedy(Study(arms=["ash", "elm"], m=1, sigma=0.1)).partition("repaired, ")[2]
-    'retire the arm: study.retire(…, reason=…, whatever_the_results=True). Then the answer is about the others.'
+    >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1)
+    >>> for trial in study.ask(3):
+    ...     _ = study.fail(trial) if trial.name == "elm" else study.tell(trial, 0.5)
+    >>> remedy(study).partition(". ")[0]
+    'Repair the evaluation and call study.readmit(), or tell a result of the arm: study.tell(arm=…, value=…)'
     """
-    arm = repr(study.set_aside[0].last.name) if len(study.set_aside) == 1 else "…"
+    arm, block = "…", "…"
+    if len(study.set_aside) == 1:
+        last = study.set_aside[0].last
+        arm, block = repr(last.name), repr(last.block)
+    where = f", block={block}" if study.problem.blocks.exist else ""
+    again = (
+        "Repair the evaluation and call study.readmit(), or tell a result of the arm: "
+        f"study.tell(arm={arm}, value=…{where}). Then it is asked for again."
+    )
+    if can_leave_out(study):
+        return (
+            f"{again} Until then the study goes on without it once it waits for nothing else, and the "
+            "answer is about the others."
+        )
     leave_out = (
         f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
         "is about the others."
@@ -51,10 +62,17 @@ def remedy(study: View) -> str:
             "begin a study without that arm, with the rest of the budget and these results: "
             "new_study.carry_over(study)."
         )
-    return (
-        "Repair the evaluation and tell a result of the arm (study.tell(arm=…, value=…)): then it is "
-        f"asked for again. If it cannot be repaired, {leave_out}"
-    )
+    return f"{again} If it cannot be repaired, {leave_out}"
+
+
+def can_leave_out(study: View) -> bool:
+    """Whether a study can go on without the arms that are set aside, by itself."""
+    failing = [failures.last.arm for failures in study.set_aside]
+    problem, begun = study.problem, study.model.initialized
+    if begun and (problem.blocks.shifts or study.posterior.pulls[failing].any()):
+        return False
+    left = np.setdiff1d(study.procedure.arms_left, failing)
+    return study.aim.certifies and int(problem.listable[left].sum()) > problem.m
 
 
 def set_aside_words(study: View) -> str:

@@ -15,6 +15,11 @@ PARALLEL = (
     "study.run(objective, executor=pool, batch=n) keeps n evaluations running, where pool is a "
     "concurrent.futures.ThreadPoolExecutor(n), for example"
 )
+BLOCKS = (
+    "blocks=… names what all arms are evaluated on: blocks=500 for a pool of 500 questions, or a list "
+    "of their names"
+)
+OF_RUN = "it is a setting of a run: study.run(objective, {}=…)"
 ANSWER = "study.shortlist is the answer, study.shortlist.names are the best arms"
 SETTINGS = {  # of Study
     "confidence": "delta is the risk of a wrong answer: for 95 % confidence write delta=0.05",
@@ -25,6 +30,15 @@ SETTINGS = {  # of Study
     "n_trials": ENDS,
     "max_evaluations": ENDS,
     "n_jobs": PARALLEL,
+    "workers": PARALLEL,
+    "max_workers": PARALLEL,
+    "executor": OF_RUN.format("executor"),
+    "batch": OF_RUN.format("batch"),
+    "retries": OF_RUN.format("retries"),
+    "max_failures": OF_RUN.format("max_failures"),
+    "questions": BLOCKS,
+    "items": BLOCKS,
+    "pool": BLOCKS,
     "noise": "write sigma=…, the standard deviation of one result",
     "tolerance": "write epsilon=…, the difference that you do not care about",
     "n_best": "write m=…, how many to find",
@@ -41,6 +55,11 @@ SETTINGS = {  # of Study
 RUN = {
     "n_trials": ENDS,
     "n_jobs": PARALLEL,
+    "workers": PARALLEL,
+    "max_workers": PARALLEL,
+    "pool": PARALLEL,
+    "batch_size": PARALLEL,
+    "max_retries": "write retries=…, how often an evaluation that raised is repeated",
     "show_progress_bar": "write progress=True or progress=False",
     "catch": "write max_failures=…, how many evaluations may fail",
 }

@@ -44,9 +44,13 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     >>> guarantee_of(Study(arms=["a", "b"], m=1, sigma=0.5)).badge
     'No guarantee yet'
     """
-    parts = study.claim, _assumptions(study), conditions(study)
+    course = course_of(study)
+    parts = study.claim, _assumptions(study, course), guarantee.conditions_of(course)
     retired = sum(bool(study.problem.listable[each.arm]) for each in study.retired)
-    answer = Answer(study.problem, answered_evaluations(study), retired)
+    # Known results of a pool may decide it alone.
+    is_exact = study.done and study.problem.blocks.once and study.round.strategy.is_exact
+    proofs = course.proofs if course.retired_anew else 1
+    answer = Answer(study.problem, answered_evaluations(study), retired, proofs, is_exact)
     if not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
@@ -65,11 +69,9 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
-    # Known results of a pool may decide it alone.
-    is_exact = study.problem.blocks.once and study.round.strategy.is_exact
-    notes = guarantee.exact(study.problem) if is_exact else []
+    notes = list(filter(None, [_unseen(study)]))
     if rests_on_features(study.procedure):
-        notes = [untested(study) if is_linearity_untested(study) else passed(study)]
+        notes += [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
             hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
         ]
@@ -99,20 +101,34 @@ def _to_come(study: View) -> list[str]:
     return [untested(study)] if rests_on_features(study.procedure) and not audit.wanted else []
 
 
-def _assumptions(study: View) -> list[Assumption]:
+def _assumptions(study: View, course: Course) -> list[Assumption]:
     """What the claim rests on, with what this study has found about it."""
+    found = {"Model": _model, "Noise": _noise}
     assumptions = [
-        _model(study, each) if each.name == "Model" else each
+        found[each.name](study, each) if each.name in found else each
         for each in study.procedure.claim.assumptions
     ]
-    if not out_of_order(study):
+    if not (course.out_of_order or course.lost or course.again):
         assumptions.append(guarantee.IN_ORDER)
     return assumptions
 
 
+def _noise(study: View, assumption: Assumption) -> Assumption:
+    """The assumption on the noise, with what results cannot show of it."""
+    return assumption._replace(finding=_unseen(study))
+
+
+def _unseen(study: View) -> str:
+    """What results cannot show of noise that is taken for normal; empty where it is not."""
+    pulls = study.model.posterior.pulls
+    if not study.claim.normality or not pulls.any():
+        return ""
+    return guarantee.rare(int(pulls[pulls > 0].min()))
+
+
 def _model(study: View, assumption: Assumption) -> Assumption:
     """The assumption on the means, with how it was tested."""
-    if not assumption.words or study.procedure.relation.tolerance:
+    if not assumption.words:
         return assumption
     if study.audit.rejection is not None:
         finding = guarantee.rejected_by_tests(departure(study))
@@ -141,6 +157,11 @@ def conditions(study: View) -> list[Condition]:
     >>> [condition.name for condition in conditions(study)]
     ['Failures']
     """
+    return guarantee.conditions_of(course_of(study))
+
+
+def course_of(study: View) -> Course:
+    """How the results of its answer came in."""
     taken, until = _answer(study)
     set_aside = [
         failures.last.name
@@ -148,7 +169,9 @@ def conditions(study: View) -> list[Condition]:
         if failures.set_aside_by is not None and (failures.set_aside_by.closed or 0) <= until
     ]
     lost = sum(
-        trial.state in ("failed", "cancelled") and (trial.closed or 0) <= until
+        # A told one has a reason where an attempt before it failed.
+        (trial.state in ("failed", "cancelled") or trial.reason is not None)
+        and (trial.closed or 0) <= until
         for trial in study.trials
     )
     # Answers before and after any other retirement have one δ together where ε and the arms were fixed.
@@ -157,13 +180,19 @@ def conditions(study: View) -> list[Condition]:
     def begins(each: Retirement) -> bool:
         return not each.whatever_the_results or not (fixed or each.from_start)
 
-    course = Course(
+    again = {trial.number for trial in study.given_out_again}
+    return Course(
         out_of_order=out_of_order(study),
         unasked=sum(trial.cause.origin == "unasked" for trial in taken),
         open_at_changes=len(study.open_at_changes),
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),
         proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
+        without=retired_words(
+            [each for each in study.retired if each.may_return and not each.whatever_the_results]
+        ),
+        returned=quoted(study.returned, 5) if study.returned else "",
+        answers=1 + len(study.returned),
         estimates_sigma=study.problem.noise.word == "estimate",
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
@@ -174,16 +203,22 @@ def conditions(study: View) -> list[Condition]:
         ),
         corrected=sum(bool(trial.corrections) for trial in taken),
         lost=lost,
+        again=sum(trial.number in again for trial in taken),
         set_aside=quoted(set_aside, 5) if set_aside else "",
         failures=FAILURES_IN_A_ROW,
     )
-    return guarantee.conditions_of(course)
 
 
 def _retired(study: View, *, whatever_the_results: bool) -> str:
     """Which arms were retired in this way, and why; empty if none was."""
-    retired = [e for e in study.retired if e.whatever_the_results == whatever_the_results]
-    return retired_words(retired)
+    return retired_words(
+        [
+            each
+            for each in study.retired
+            if each.whatever_the_results == whatever_the_results
+            and (whatever_the_results or not each.may_return)
+        ]
+    )
 
 
 def ending(study: View) -> str:

@@ -48,7 +48,15 @@ from shortlist.study.trial import (
 )
 
 Kind = Literal[
-    "renewed", "reopened", "corrected", "carried", "verifying", "widened", "retired", "added"
+    "renewed",
+    "reopened",
+    "corrected",
+    "carried",
+    "verifying",
+    "widened",
+    "retired",
+    "added",
+    "readmitted",
 ]
 STATE, OPENED, BLOCK = ROW.index("state"), ROW.index("opened"), ROW.index("block")
 CAUSE = slice(ROW.index("origin"), OPENED)
@@ -75,6 +83,7 @@ class Marker(NamedTuple):
 SEEDS_AT_ONCE = 64
 LONGEST_KEY, LONGEST_MARK = 200, 150  # characters
 RETIRED_SHOWN = 20
+REASON_SHOWN = 200  # characters of the last reason of an arm that fails
 SHOWN = 60  # characters of what is no trial
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
@@ -93,6 +102,17 @@ class Failures(NamedTuple):
     number: int
     last: Trial
     set_aside_by: Trial | None  # the failure after which the arm is not asked for any more
+    on_block: bool = False  # whether they are those of the arm on one block
+
+    @property
+    def words(self) -> str:
+        """How often it failed in a row, on which block, and the last line of the last reason."""
+        lines = (self.last.reason or "").strip().splitlines()
+        why = f": {on_one_line(lines[-1].strip())[:REASON_SHOWN]}" if lines else ""
+        block = "" if self.last.block is None else f" on block {self.last.block!r}"
+        if self.on_block or not block:
+            return f"{self.number:,} failures in a row{block}{f', the last{why}' if why else ''}"
+        return f"{self.number:,} failures in a row, the last{block}{why}"
 
 
 class Source(NamedTuple):
@@ -131,6 +151,8 @@ class Retirement(NamedTuple):
         Whether it would have been retired whatever the results.
     from_start : bool
         Whether all results are processed as if it had never been there.
+    failing : bool
+        Whether the study left it out because its evaluations failed: then it may come back.
     change : int
         The change of the study by which it was retired.
     """
@@ -140,7 +162,13 @@ class Retirement(NamedTuple):
     reason: str
     whatever_the_results: bool
     from_start: bool
+    failing: bool = False
     change: int = 0
+
+    @property
+    def may_return(self) -> bool:
+        """Whether it was left out of the first plan for failures: all can be processed with it."""
+        return self.failing and self.from_start
 
     @property
     def marker(self) -> Marker | None:
@@ -280,6 +308,19 @@ class Ledger:
         """The studies from which results were carried over, as the last carrying described them."""
         read = [Source.read(each.reason or "") for each in self.events if each.kind == "carried"]
         return list({source.mark: source for source in read}.values())
+
+    @property
+    def returned(self) -> list[Label]:
+        """The arms that came back after the study had gone on without them."""
+        out, back = dict[int, Label](), list[Label]()
+        for event in self.events:
+            if event.kind == "retired":
+                retired = Retirement(**json.loads(event.reason or ""))
+                out |= {retired.arm: retired.name} if retired.may_return else {}
+            elif event.kind == "readmitted" and event.value:
+                every = list(out) if event.trial == NO_ARM else [self.trials[event.trial].arm]
+                back += [out.pop(arm) for arm in every if arm in out]
+        return back
 
     def asked_by(self, who: str) -> list[Trial]:
         """The trials of a request with a key, without those that somebody else has now."""
@@ -428,7 +469,8 @@ class Ledger:
                 number, by = (
                     (1, None) if before is None else (before.number + 1, before.set_aside_by)
                 )
-                failures = Failures(number, trial, trial if number == FAILURES_IN_A_ROW else by)
+                by = trial if number == FAILURES_IN_A_ROW else by
+                failures = Failures(number, trial, by, block is not None)
                 self._failing[trial.arm, block] = failures
         self.set_aside.pop(trial.arm, None)
         for (arm, _), failures in self._failing.items():
@@ -511,6 +553,28 @@ class Ledger:
         self._end_failures()
         return self.retired[retirement.arm]
 
+    def readmit(self, trial: int, at: float, worker: str, *, left_out: bool) -> None:
+        """Let the arm of a trial be asked for again after failures; all such arms with ``NO_ARM``.
+
+        Also those that were ``left_out`` of the first plan.
+        """
+        self._follow_readmission(self._log("readmitted", trial, at, worker, float(left_out)))
+
+    def _follow_readmission(self, event: Event) -> None:
+        """Forget failures; an arm that was left out for them had been there all the time."""
+
+        def is_meant(arm: int) -> bool:
+            return event.trial == NO_ARM or self.trials[event.trial].arm == arm
+
+        for row in [row for row in self._failing if is_meant(row[0])]:
+            del self._failing[row]
+        for arm in [arm for arm in self.set_aside if is_meant(arm)]:
+            del self.set_aside[arm]
+        for arm, each in list(self.retired.items()):
+            if event.value and each.may_return and each.change < event.change and is_meant(arm):
+                del self.retired[arm]
+                self.has_news = self.is_rewritten = True
+
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
         self._log_arms("added", added, at, worker)
@@ -592,7 +656,7 @@ class Ledger:
                 self.follow_arms(event)
             touched = self._enter_rows(rows, events)
             records = self._records(before, changes, touched, events)
-            self._recount(touched, before)
+            self._recount(touched, before, events)
             self._end_failures()
             for event in events:
                 if event.kind == "corrected":
@@ -644,13 +708,18 @@ class Ledger:
             seeds += run_seeds(seed, len(list(changes)), len(self.trials) + len(seeds)).tolist()
         return seeds
 
-    def _recount(self, touched: list[Trial], before: int) -> None:
+    def _recount(self, touched: list[Trial], before: int, events: Sequence[Event]) -> None:
         """Count failures among the trials that others closed since a change."""
+        readmitted = [event for event in events if event.kind == "readmitted"]
         failed = {trial.arm for trial in touched if trial.state == "failed"}
         arms = failed | {arm for arm, _ in self._failing}
         of_them = [t for t in touched if t.arm in arms and (t.closed or 0) > before]
         for trial in sorted(of_them, key=lambda each: each.closed or 0):
+            while readmitted and readmitted[0].change < (trial.closed or 0):
+                self._follow_readmission(readmitted.pop(0))
             self._count_failures(trial)
+        for event in readmitted:
+            self._follow_readmission(event)
 
     def _records(
         self, before: int, changes: int, touched: list[Trial], events: Sequence[Event]
@@ -832,6 +901,7 @@ def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
         kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
     steps.kinds[place], steps.arms[place] = kind, arm
     steps.blocks[place], steps.values[place] = block, value
+    steps.unasked[place] = isinstance(step, Trial) and step.cause.origin == "unasked"
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

@@ -23,7 +23,7 @@ from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import Steps
-from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed
+from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, warn_caller
 from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
@@ -36,7 +36,6 @@ from shortlist.study.ledger import (
     OVERDUE_AT_THE_END,
     WITH_KEY,
     Added,
-    Failures,
     Kind,
     Ledger,
     Retirement,
@@ -44,6 +43,7 @@ from shortlist.study.ledger import (
     key_of_trial,
 )
 from shortlist.study.model import Addition, Ahead, Model, machine
+from shortlist.study.running.process import is_dead
 from shortlist.study.trial import Cause, Origin, State, Trial, came_together
 
 LOGGER = logging.getLogger(__name__)
@@ -84,6 +84,7 @@ class Log:
         self._lock = threading.RLock()
         self._is_paused = False
         self._is_changing = False
+        self._said_rounding = False  # that means are rounded otherwise here
         self._ahead = 0.0  # seconds by which the storage's clock is ahead of this machine's
         self._leases: Mapping[str, float] = {}  # of runs, as they were last read
         # How many changes ledger, model and storage agree on; −1 before anything was read, and there
@@ -282,10 +283,18 @@ class Log:
         if ledger.has_news:
             self._take_news()
             own = self._checkpoint()
-            if own.machine == stored.machine and own.posterior != stored.posterior:
-                raise DamagedStorage(
-                    f"{self.storage.where}: the stored results give different means than when "
-                    "they were written. They were altered; restore them from a copy."
+            differs = own.machine == stored.machine and own.posterior != stored.posterior
+            if differs and not self._said_rounding:
+                # Nothing was altered: the fingerprint covers every result.
+                self._said_rounding = True
+                warn_caller(
+                    UserWarning(
+                        f"{self.storage.where}: means of the same results are rounded otherwise here than "
+                        "where they were stored, as with another number of threads "
+                        "(OPENBLAS_NUM_THREADS) or another NumPy. All stored results are as they were "
+                        "written. Where two candidates are nearly alike, what is asked next and the list "
+                        "may differ between the two."
+                    )
                 )
         self._agreed = ledger.changes
 
@@ -317,7 +326,8 @@ class Log:
 
         Of a cell that is wanted and whose trial is overdue, that trial is given out again. A budget, an
         audit or arms set aside may allow fewer than were asked for, or none. With a key that was used
-        before, the trials that were asked for with it.
+        before, the trials that were asked for with it. A first plan goes on without the arms set aside
+        where nothing else of it is wanted.
         """
 
         def act(transaction: Transaction) -> list[Trial] | None:
@@ -349,12 +359,42 @@ class Log:
                         yield ledger.open(placed, cause, now, me, run, expires, in_turn)
 
             new = list(wanted(OVERDUE)) or list(wanted(OVERDUE_AT_THE_END))
+            if not again and not new and self._leaves_out(now):
+                if self.stopped or self.is_rejected:
+                    return None
+                new = list(wanted(OVERDUE))
             if LOGGER.isEnabledFor(logging.DEBUG):
                 for trial in again + new:
                     LOGGER.debug("trial %d (%s) asked", trial.number, trial.name)
             return again + new
 
         return self.change(act)
+
+    def _leaves_out(self, now: float) -> bool:
+        """Go on without arms that are set aside, if nothing else is waited for; whether there are any.
+
+        In a first plan all of them. Later those without any result, and only where nothing was
+        decided in between that is not processed again in the same way without them.
+        """
+        ledger, failing = self._ledger, dict(self._ledger.set_aside)
+        first = not self.model.initialized
+        if ledger.pending or not failing:
+            return False
+        if not first:
+            if any(each.kind in ("verifying", "widened", "added") for each in ledger.events):
+                return False
+            told = {trial.arm for trial in ledger.trials if trial.state == "told"}
+            failing = {arm: failures for arm, failures in failing.items() if arm not in told}
+        try:
+            if not failing:
+                return False
+            self._forgets(list(failing), True)
+        except InvalidInput:
+            return False
+        for arm, failures in failing.items():
+            self._retire(arm, failures.words, first, True, now, failing=True)
+        self._take_news()
+        return True
 
     def _unattended(self, transaction: Transaction) -> list[Trial]:
         """The pending trials that nobody works on any more."""
@@ -371,7 +411,16 @@ class Log:
         """Whether nobody works on a pending trial any more, as far as leases are known here."""
         if trial.expires_at is not None and trial.expires_at <= now:
             return True
-        return trial.run is not None and self._leases.get(trial.run, 0.0) <= now
+        return trial.run is not None and (
+            self._leases.get(trial.run, 0.0) <= now or is_dead(trial.run)
+        )
+
+    def free_in(self, trial: Trial) -> float | None:
+        """In how many seconds an open trial is given out again if nothing is heard; None if never."""
+        ends = [] if trial.expires_at is None else [trial.expires_at]
+        if trial.run is not None:
+            ends.append(self._leases.get(trial.run, 0.0))
+        return min(ends) - self.now if ends else None
 
     def _wanted(self, count: int, overdue: Collection[Cell]) -> Iterator[tuple[Cell, Cause]]:
         """The cells to evaluate next; each must be opened before the one after it is asked for.
@@ -481,6 +530,10 @@ class Log:
                     known = self.close(opened, "told", now, value=value)
                     new.append(known)
                 trials.append(known)
+            for trial in new:  # an arm that was left out for failures comes back
+                retirement = ledger.retired.get(trial.arm)
+                if retirement is not None and self._may_return(retirement):
+                    ledger.readmit(trial.number, now, worker(), left_out=True)
             return Told(trials, new)
 
         return self.change(act)
@@ -649,31 +702,57 @@ class Log:
 
         return self.change(act)
 
-    def retire_failing(self, reason: Callable[[Failures], str]) -> None:
-        """Let the arms that are set aside never be asked for again, all of them or none.
-
-        During the first plan, which depends on no results, that is whatever they are; later it is
-        because of them.
-        """
+    def retire_failing(self) -> None:
+        """Never ask again for the arms that are set aside, because of results: all of them or none."""
 
         def act(transaction: Transaction) -> None:
             failing = list(self._ledger.set_aside.items())
             if not failing:  # others have told results of them meanwhile
                 return
-            first = not self.model.initialized
-            from_start = self._forgets([arm for arm, _ in failing], first)
+            from_start = self._forgets([arm for arm, _ in failing], False)
             for arm, failures in failing:
-                self._retire(arm, reason(failures), first, from_start, transaction.now)
+                self._retire(arm, failures.words, False, from_start, transaction.now, failing=True)
 
         self.change(act)
 
+    def readmit(self) -> None:
+        """Ask again for the arms that are set aside, or were left out because they failed."""
+
+        def act(transaction: Transaction) -> None:
+            ledger = self._ledger
+            out = [each for each in ledger.retired.values() if each.failing]
+            back = [each for each in out if self._may_return(each)]
+            if out and not back and not ledger.set_aside:
+                raise InvalidInput(
+                    f"{quoted([each.name for each in out], 5)} cannot come back: the study has gone on "
+                    "without, and the proof does not cover that. Nothing was changed. Begin another "
+                    "study with all arms, and give it these results: new_study.carry_over(study)."
+                )
+            if back or ledger.set_aside:
+                ledger.readmit(NO_ARM, transaction.now, worker(), left_out=bool(back))
+
+        self.change(act)
+
+    def _may_return(self, retirement: Retirement) -> bool:
+        """Whether an arm was left out for failures, and all results can be processed with it."""
+        # Results of blocks with shifts that end early would be taken together.
+        shifts = self.procedure.problem.blocks.shifts
+        return retirement.may_return and not (shifts and self.model.initialized)
+
     def _retire(
-        self, arm: int, reason: str, whatever_the_results: bool, from_start: bool, now: float
+        self,
+        arm: int,
+        reason: str,
+        whatever_the_results: bool,
+        from_start: bool,
+        now: float,
+        *,
+        failing: bool = False,
     ) -> Retirement:
         ledger = self._ledger
         for trial in [each for each in ledger.pending if each.arm == arm]:
             self.close(trial, "cancelled", now, reason=f"retired: {reason}")
-        given = arm, ledger.names[arm], reason, whatever_the_results, from_start
+        given = arm, ledger.names[arm], reason, whatever_the_results, from_start, failing
         retirement = ledger.retire(Retirement(*given), now, worker())
         LOGGER.info("arm %s retired: %s", retirement.name, reason)
         return retirement
@@ -782,9 +861,17 @@ class Log:
                 f"new arms. Nothing was changed. {again}"
             )
 
-    def step(self, kind: Kind) -> None:
-        """Take a stop back, or go on by verifying the answer."""
-        self.change(lambda change: self._ledger.step(kind, change.now, worker()))
+    def step(self, kind: Kind, check: Callable[[], bool]) -> None:
+        """Take a stop back, or go on by verifying the answer.
+
+        ``check`` looks at the study as it is then, and says whether there is anything to do, or raises.
+        """
+
+        def act(transaction: Transaction) -> None:
+            if check():
+                self._ledger.step(kind, transaction.now, worker())
+
+        self.change(act)
 
     def widen(self, epsilon: object) -> None:
         """Go on with a larger ε, or stop with it; nothing if it is as large already."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import numbers
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,13 @@ def checked_value(value: object, procedure: Procedure | None = None) -> float:
     """
     if getattr(value, "shape", None) == () and hasattr(value, "item"):  # a 0-d array or tensor
         value = value.item()
+    if isinstance(value, Coroutine):
+        value.close()
+        raise InvalidInput(
+            "a result must be a number, got a coroutine, which nobody has awaited: nothing was told. "
+            "Give study.run the coroutine function itself (async def), and it awaits it; in your own "
+            "loop write study.tell(trial, await …)."
+        )
     if not isinstance(value, (numbers.Real, np.bool_)):
         raise InvalidInput(
             f"a result must be a number, got {value!r} ({type(value).__name__}): nothing was told."

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 NEEDED = ("trial", "arm", "value")
 LONGEST_NAME = 150  # characters of a file's name in the keys of its rows
-FEWEST_ALIKE = 2  # rows: that a single result comes again is likely enough
+# Rows that agree before a file is taken for a copy of one of another name: fewer come again by chance.
+FEWEST_ALIKE, FEWEST_WHOLE_NUMBERS = 2, 20
 NUMBER = re.compile(r"0*(\d{1,18})(\.0+)?", re.ASCII)  # pandas makes floats of them
 
 
@@ -136,7 +138,7 @@ def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[PlateR
     rows, seen = [], dict[str, int]()
     for place, (line, cells) in enumerate(lines, 1):
         cell = _cells(file, line, titles, cells)
-        key = cell.get("key") or f"{file.name[-LONGEST_NAME:]}, row {place}"
+        key = cell.get("key") or f"{file.name[-LONGEST_NAME:]}, row {place}{_notes(cell)}"
         if key in seen:
             raise InvalidInput(
                 f"{file}, line {line}: the key {key!r} is on line {seen[key]} too. A key "
@@ -148,6 +150,23 @@ def _named_rows(file: Path, lines: list[Line], titles: list[str]) -> list[PlateR
         given = cell[arm], cell["value"]
         rows.append(PlateRow(line, None, *given, "", key=key, own_key=own_key, block=block))
     return rows
+
+
+def _notes(cell: dict[str, str]) -> str:
+    """A digest of what a row says besides its arm, block and value; empty if that is nothing.
+
+    Examples
+    --------
+    >>> _notes({"arm": "ash", "value": "1", "date": "2 May"})
+    ' (fd49eba7)'
+    >>> _notes({"arm": "ash", "value": "1", "date": ""})
+    ''
+    """
+    known = ("arm", "name", "value", "key", "block", "")
+    notes = [(title, text) for title, text in cell.items() if text and title not in known]
+    if not notes:
+        return ""
+    return f" ({hashlib.blake2b(repr(sorted(notes)).encode(), digest_size=4).hexdigest()})"
 
 
 def _cells(file: Path, line: int, titles: list[str], cells: list[str]) -> dict[str, str]:
@@ -287,6 +306,7 @@ def _match_unasked(
 
     names = study.problem.names
     arms = {str(name).strip(): arm for arm, name in enumerate(names)}
+    told_as = _told_as(file, values, study)
     for row, value in values.items():
         where = f"{file}, line {row.line}"
         arm = arms.get(row.arm, arms.get(unescaped(row.arm)))
@@ -296,7 +316,7 @@ def _match_unasked(
                 "study.table() lists them."
             )
         block = _block_of(where, row, study)
-        first = row.key or key_of_trial(row.study, row.trial or 0)
+        first = told_as.get(row.key, row.key) or key_of_trial(row.study, row.trial or 0)
         again = f"{first}{AGAIN}"
         known = [study.keyed[key] for key in (first, again) if key in study.keyed]
         for trial in known:
@@ -311,6 +331,29 @@ def _match_unasked(
             raise _differs(where, known[0], row, value, measured_again)
         else:
             matched.unasked.append((names[arm], value, again if measured_again else first, block))
+
+
+def _told_as(file: Path, rows: Iterable[PlateRow], study: Study) -> dict[str, str]:
+    """By the keys of rows that were edited since they were told: the keys that they were told with.
+
+    None if it is another file of the same name: what its rows say besides arm and value, such as a
+    question or a date, is in none of those that were told.
+    """
+    told: dict[str, str] = {}  # by place: the key told last
+    notes = set[str]()
+    for known in study.keyed:
+        row_key = ROW_KEY.fullmatch(known)
+        if row_key and row_key["file"] == file.name[-LONGEST_NAME:]:
+            told[row_key["place"]] = known.removesuffix(AGAIN)
+            notes.add(row_key["notes"] or "")
+    own = [(row.key, found) for row in rows if (found := ROW_KEY.fullmatch(row.key))]
+    if all(found["notes"] and found["notes"] not in notes for _, found in own):
+        return {}
+    return {
+        key: told[found["place"]]
+        for key, found in own
+        if key not in study.keyed and found["place"] in told
+    }
 
 
 def _check_block(where: str, row: PlateRow, trial: Trial, study: Study) -> None:
@@ -365,18 +408,22 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
     for known, trial in study.keyed.items():
         row_key = ROW_KEY.fullmatch(known)
         if row_key is not None and trial.state == "told":
-            told.setdefault((row_key[1], row_key[3]), {})[row_key[2]] = trial
+            where = row_key["file"], row_key["again"]
+            told.setdefault(where, {})[_row_of(row_key)] = trial
     files = {name for name, _ in told}
     mine: dict[str, tuple[Label, float]] = {}
     for arm, value, key, _ in matched.unasked:
         row_key = ROW_KEY.fullmatch(key)
         # Rows with keys of their own; a file that has grown.
-        if row_key is None or row_key[1] in files:
+        if row_key is None or row_key["file"] in files:
             return
-        mine[row_key[2]] = arm, value
+        mine[_row_of(row_key)] = arm, value
     for (name, _), rows in told.items():
         shared = mine.keys() & rows.keys()
-        if len(shared) < max(FEWEST_ALIKE, min(len(mine), len(rows))):
+        fewest = FEWEST_ALIKE
+        if all(mine[row][1].is_integer() for row in shared):
+            fewest = FEWEST_WHOLE_NUMBERS
+        if len(shared) < max(fewest, min(len(mine), len(rows))):
             continue
         if all(mine[n][0] == rows[n].name and rows[n].was_told(mine[n][1]) for n in shared):
             raise ToldBefore(
@@ -385,8 +432,13 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
                 f"Nothing was told. If it is a copy, do nothing; put any rows that {name!r} lacks "
                 "into a file of their own. If everything was measured again with the same results, "
                 "the same with measured_again=True tells it, or give every row a key of its own in a "
-                "column key.",
+                "column key, or a column that says what it is of, such as the question or the date.",
             )
+
+
+def _row_of(key: re.Match[str]) -> str:
+    """Which row of its file a key is of, and what else that says."""
+    return key["place"] + (key["notes"] or "")
 
 
 def _is_same(cell: str, text: str) -> bool:

@@ -23,7 +23,6 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.errors import (
     ArmSetAside,
-    DamagedStorage,
     GuaranteeInDoubt,
     InvalidInput,
     InvalidSetting,
@@ -132,7 +131,7 @@ class Study(View):
     model : object with fit and predict, optional
         The model that guesses with ``trust="guide"``: a regressor that follows scikit-learn's
         conventions. By default least squares.
-    algorithm : str, GIFA, Planned or MisLid, optional
+    algorithm : str, GIFA or Planned, optional
         See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
         In place of the algorithm's own.
@@ -302,7 +301,7 @@ class Study(View):
             Where it is kept.
         name : str, optional
             Which study; may be omitted if there is only one.
-        algorithm : GIFA, Planned or MisLid, optional
+        algorithm : GIFA or Planned, optional
             Needed again if it has rules of your own: the storage holds names, never code.
         model : object with fit and predict, optional
             Needed again where the study was begun with ``trust="guide"`` and a model of your own.
@@ -316,21 +315,11 @@ class Study(View):
 
         back_end = open_storage(storage, create=False)
         study = cls.__new__(cls)
-        try:
-            study.name, settings = open_study(back_end, name)
-            definition, study.created_at = (
-                Definition.read(settings, study.name),
-                settings.created_at,
-            )
-            chosen, threshold = definition.recalled(algorithm, study.name)
-            problem = definition.problem().locked()
-            study._begin(chosen.bind(problem, threshold), definition, back_end)
-        except ShortlistError:
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise DamagedStorage(
-                f"{back_end.where} cannot be read: {error!r}. Restore it from a copy."
-            ) from error
+        study.name, settings = open_study(back_end, name)
+        definition, study.created_at = Definition.read(settings, study.name), settings.created_at
+        chosen, threshold = definition.recalled(algorithm, study.name)
+        problem = definition.problem().locked()
+        study._begin(chosen.bind(problem, threshold), definition, back_end)
         return study
 
     if not TYPE_CHECKING:  # a type checker knows what a study has
@@ -375,7 +364,9 @@ class Study(View):
 
         This study stays as it is. The same arms but for retired ones, and the same blocks, costs,
         controls, m, σ, δ, ε, direction, seed and lease are taken over; the algorithm, its threshold, S and a
-        budget are chosen anew, as for a new study.
+        budget are chosen anew, as for a new study. Its guarantee assumes that the results had no part in
+        the choice of any of these, changes included: a seed, an algorithm or a σ chosen in view of them
+        is not covered.
 
         Parameters
         ----------
@@ -386,7 +377,6 @@ class Study(View):
         **changes
             Arguments of ``Study``. ``features=None`` assumes nothing about the means.
             ``trust="guide"`` lets the features guide the search, and prove nothing.
-            ``algorithm=MisLid(misspecification=c)`` assumes means within c of linear.
             ``intercept=True`` lets the means have a level of their own. ``sigma=…``, ``delta=…`` and
             ``m=…`` are other examples.
 
@@ -624,7 +614,9 @@ class Study(View):
         have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
-        result of it is told. If nothing else is wanted, ``OnlyFailingArms`` is raised.
+        result of it is told or ``readmit`` is called. Where nothing else is wanted a first plan goes on
+        without it, and so does a later one if it never had a result. The answer is then about the
+        others. Otherwise ``OnlyFailingArms`` is raised.
 
         Parameters
         ----------
@@ -707,6 +699,11 @@ class Study(View):
         """
         if (trial is None) == (arm is None):
             raise InvalidSetting("pass exactly one of trial and arm=….")
+        if isinstance(value, Trial):
+            raise InvalidInput(
+                f"the trial comes first, and then its result: study.tell(trial, {trial!r}). Nothing was "
+                "told."
+            )
         if trial is not None:
             if key is not None:
                 raise InvalidSetting(
@@ -830,7 +827,9 @@ class Study(View):
         Both values stay in the log (``trial.corrections``), and all results are processed again
         as if the right one had been told: a study that has stopped may have to go on, or stop earlier.
         What was evaluated because of the wrong value counts too. The guarantee says how many
-        results were corrected. With the value that the trial has, nothing is changed.
+        results were corrected. With the value that the trial has, nothing is changed. Where blocks are
+        shifted no proof covers results that were corrected: the answer is called heuristic from then
+        on, and a warning (``GuaranteeInDoubt``) says so.
 
         Parameters
         ----------
@@ -855,8 +854,12 @@ class Study(View):
         why = checked_reason("a correction", reason, "Say how the wrong value came about.")
         right = checked_value(value, self.procedure)
         row = None if arm is None else self.problem.index(arm)
+        was_proven = self.claim.proven
         corrected = self._log.correct(trial, right, why, row)
         self._speak()
+        if was_proven and not self.claim.proven:
+            why_heuristic = "; ".join(self.claim.why_heuristic)
+            warn_caller(GuaranteeInDoubt(f"the answer is heuristic from now on: {why_heuristic}."))
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -918,11 +921,15 @@ class Study(View):
 
     def reopen(self) -> None:
         """Undo the stop: the study may be asked again, and stops again after a result."""
-        if not self.done:
-            raise InvalidInput("the study has not stopped: there is nothing to reopen.")
-        if self.why_final:
-            raise InvalidInput(self.why_final)
-        self._log.step("reopened")
+
+        def check() -> bool:
+            if not self.done:
+                raise InvalidInput("the study has not stopped: there is nothing to reopen.")
+            if self.why_final:
+                raise InvalidInput(self.why_final)
+            return True
+
+        self._log.step("reopened", check)
 
     def widen(self, epsilon: float) -> None:
         """Go on with a larger ε: the study stops at once if its list is certified at that.
@@ -982,12 +989,16 @@ class Study(View):
         >>> study.run(measure, progress=False).guarantee.first_words
         'Proven'
         """
-        self.refresh()
-        if self.model.verifies:
-            return
-        if why := cannot_verify(self):
-            raise InvalidInput(why)
-        self._log.step("verifying")
+
+        def check() -> bool:
+            if self.model.verifies:
+                return False
+            if why := cannot_verify(self):
+                raise InvalidInput(why)
+            return True
+
+        self._log.step("verifying", check)
+        self._speak()
 
     def retire(
         self, arm: int | str, *, reason: str = "", whatever_the_results: bool = False
@@ -1023,6 +1034,35 @@ class Study(View):
         retirement = self._log.retire(row, why, whatever_the_results=whatever)
         self._speak()
         return retirement
+
+    def readmit(self) -> None:
+        """Ask again for all arms that failed too often, once their evaluation is repaired.
+
+        Those that are set aside, and those that a first plan went on without: then all results are
+        processed again as if these had been there from the start. (Not on blocks that share a
+        shift, where a first plan that is complete stays as it is.) If nothing failed, nothing is
+        changed.
+
+        Examples
+        --------
+        >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
+        >>> def measure(trial):
+        ...     if trial.name == "oak" and not repaired:
+        ...         raise OSError("no route to host")
+        ...     return {"ash": 0.1, "elm": 0.5, "oak": 0.9}[trial.name]
+        >>> repaired, how = False, {"retries": 0, "max_failures": 10, "progress": False}
+        >>> import warnings
+        >>> with warnings.catch_warnings():
+        ...     warnings.simplefilter("ignore", ArmSetAside)
+        ...     study.run(measure, **how).names
+        ['elm']
+        >>> study.readmit()
+        >>> repaired = True
+        >>> study.run(measure, **how).names
+        ['oak']
+        """
+        self._log.readmit()
+        self._speak()
 
     def add(
         self,
@@ -1101,9 +1141,10 @@ class Study(View):
         objective: Objective,
         *,
         executor: Any = None,
-        batch: int = 1,
+        batch: int | None = None,
         order: Literal["asked", "completion"] = "asked",
         max_evaluations: int | None = None,
+        retries: int = 3,
         max_failures: int = 0,
         retire_failing: bool = False,
         timeout: float | None = None,
@@ -1115,31 +1156,40 @@ class Study(View):
         """Evaluate ``objective(trial)`` until the study stops.
 
         It also ends, with a warning (``LinearityRejected``), when the results contradict means
-        that are linear in the features; and with an error (``OnlyFailingArms``) when all that is
-        wanted are arms that were set aside, each with a warning (``ArmSetAside``), after three
-        failures in a row. Results are kept.
+        that are linear in the features. An arm that fails three times in a row is set aside, with a
+        warning (``ArmSetAside``), and the study goes on without it (see ``ask``); if it had results after
+        the first plan, and nothing else is wanted, the run ends with an error (``OnlyFailingArms``).
+        Results are kept.
 
         Parameters
         ----------
         objective : callable
             Given a trial (its ``arm``, ``name``, ``block`` and ``seed``), returns the result. If it raises,
-            the trial is marked as failed, with the traceback as the reason.
+            also after ``retries``, the trial is marked as failed, with the traceback as the reason.
+            A coroutine function is awaited, with others in one event loop.
         executor : concurrent.futures.Executor or Dask client, optional
             Where to evaluate; by default in this process.
-        batch : int
-            How many evaluations to keep running.
+        batch : int, optional
+            How many evaluations to keep running. By default as many as the executor has workers: a
+            Dask client says so, and to any other evaluations are sent at the start until one of them
+            has to wait. Without an executor one, and eight of a coroutine function.
         order : {"asked", "completion"}
             Whether results are processed in the order in which they were asked for, whenever they
             arrive (so that fast evaluations do not bias the sample), or as they arrive.
         max_evaluations : int, optional
             The largest number of results to be told; the study can be continued later.
+        retries : int
+            How often an evaluation that raised is repeated before it counts as a failure: after half
+            a second, two, eight, and so on, a minute at most. (Not after a ``NameError``,
+            ``ImportError``, ``NotImplementedError`` or ``SyntaxError``.) The trial and its seed are the
+            same.
         max_failures : int
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
         retire_failing : bool
-            Whether to go on without the arms that are set aside when nothing else is wanted. They
-            are retired (see ``retire``): during the first plan whatever the results, later because
-            of results. Where they cannot be, ``OnlyFailingArms`` is raised all the same.
+            Whether to go on after the first plan also without arms that are set aside and had
+            results, when nothing else is wanted. They are retired because of results (see
+            ``retire``). Where they cannot be, ``OnlyFailingArms`` is raised all the same.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
@@ -1175,6 +1225,7 @@ class Study(View):
             batch=batch,
             order=order,
             max_evaluations=max_evaluations,
+            retries=retries,
             max_failures=max_failures,
             retire_failing=flag("retire_failing", retire_failing),
             timeout=timeout,

@@ -99,7 +99,7 @@ class Trial:
     value : float or None
         The result.
     reason : str or None
-        Why it failed.
+        Why it failed; of a told one, how an attempt before failed.
     asked_at, closed_at, expires_at : float or None
         Seconds since 1970: when it was asked for, when it was told (failed, cancelled), and
         when its lease expires.

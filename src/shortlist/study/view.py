@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.aim import Aim
+from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.guarantee import CHOSEN_IN_PLAN, Claim
@@ -152,9 +153,21 @@ class View:
         return list(self._log.ledger.retired.values())
 
     @property
+    def returned(self) -> list[Label]:
+        """The arms that a first plan went on without, and that came back after it."""
+        return self._log.ledger.returned
+
+    @property
     def added(self) -> list[Added]:
         """The arms that were added after the study had begun, as often as some were."""
         return list(self._log.ledger.added)
+
+    @property
+    def given_out_again(self) -> list[Trial]:
+        """The trials that were given out again, as nobody seemed to work on them any more."""
+        ledger = self._log.ledger
+        again = {event.trial for event in ledger.events if event.kind == "renewed"}
+        return [ledger.trials[number] for number in sorted(again)]
 
     @property
     def open_at_changes(self) -> list[Trial]:
@@ -233,7 +246,7 @@ class View:
         """A copy of the means, variances and pulls so far; later results do not change it."""
         posterior = self._log.model.posterior.copy()
         if self.problem.minimizes:
-            posterior.mirror(self.procedure.noise.mirrored_at)
+            posterior.mirror()
         return posterior
 
     @property
@@ -334,7 +347,7 @@ class View:
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (all that make plans); they are missing before
         ``stage`` is ``"rounds"``, and so are the means during the initial pulls. Where the stop
-        rests on differences of two arms (Guess-and-verify, Phased, Uniform), the bounds are a
+        rests on differences of two arms (Guess-and-verify), the bounds are a
         mixture over the plans' own estimates of the arm (``plans/arm_bounds.py``). Their centre is
         near the mean shown, which is the better estimate, but it is another; where they would not
         contain the mean shown they are widened to it. After a pilot, which is set aside, means and
@@ -381,7 +394,7 @@ def more_than_needed(study: View, trials: Sequence[Trial]) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Guess-and-verify")
     >>> print(more_than_needed(study, study.ask(12)))
     The first 9 of these 12 trials (up to trial 8) complete the first plan. Then the study checks whether it can stop, and the other 3 may not be needed: ask for 9 to get no more than that.
     """
@@ -411,7 +424,7 @@ def next_look(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Phased")
+    >>> study = Study([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]], m=1, sigma=1.0, algorithm="Guess-and-verify")
     >>> next_look(study)
     'It checks again when 9 more are in.'
     """

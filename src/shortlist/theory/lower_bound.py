@@ -8,25 +8,21 @@ V(w) = Σ_a w_a x_a x_aᵀ, or Σ_a (w_a/n_a) x_a x_aᵀ with n_a = σ_a²/σ² 
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import Design, optimal_design
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower, solve_upper
 from shortlist.rules.initialization import span
-from shortlist.theory.truth import ROUNDING, Instance, Truth
+from shortlist.theory.truth import Instance, Truth
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round
-FEW_ARMS = 48  # where it is solved again and again: so few that BLAS does not use threads
 PAIRS = 100  # as many pairs at the start, and as many may join in a round
 ROUNDS = 100
 DIFFER = 1e-24  # of the largest norm: less is rounding, between arms with equal features
-NEAR_OPTIMAL = 1e-3  # how far the value of an allocation may be from the best, relatively
 FINER = 1e-2  # of the tolerance: that of the design for the arms and pairs looked at
 
 
@@ -119,57 +115,6 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     )
 
 
-def optimal_allocation(
-    features: Reals,
-    means: Reals,
-    inside: NDArray[np.bool_],
-    *,
-    noise: Reals | None = None,
-    epsilon: float = 0.0,
-) -> Reals | None:
-    """The w* of given means: how to share the pulls among the arms if these means were true.
-
-    Parameters
-    ----------
-    features : array, K × rank
-        One row per arm, of full column rank.
-    means : array, K
-        One per arm.
-    inside : array of bool, K
-        The arms that look best.
-    noise : array, K, optional
-        (σ_a/σ)² of every arm, all 1 by default.
-    epsilon : float, optional
-        (g + ε)² in place of g², g the gap of a pair: a relaxation of the slack in the means.
-
-    Returns
-    -------
-    array or None
-        None where there is none: some arm inside is not above some other by more than rounding and
-        −ε, or no arm inside differs from one outside in its features.
-
-    Examples
-    --------
-    >>> w = optimal_allocation(np.eye(3), np.array([2.0, 1.0, 1.0]), np.array([True, False, False]))
-    >>> w.round(3).tolist()
-    [0.414, 0.293, 0.293]
-    >>> optimal_allocation(np.eye(2), np.array([1.0, 1.0]), np.array([True, False])) is None
-    True
-    """
-    least = float(means[inside].min() - means[~inside].max()) + epsilon
-    if not least > ROUNDING * float(np.abs(means).max()):
-        return None
-    best, others = np.flatnonzero(inside), np.flatnonzero(~inside)
-    noise = np.ones(len(means)) if noise is None else noise
-    inputs = features, noise, means, best, others, NEAR_OPTIMAL
-    search = _Search(*inputs, epsilon=epsilon, arms=FEW_ARMS)
-    # Where rounding ends the search, the best found so far serves.
-    with suppress(InvalidSetting, np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
-        search.run()
-    total = float(search.allocation.sum())
-    return search.allocation / total if 0.0 < total < math.inf else None
-
-
 class _Search:
     """min_w max_p ‖y_p‖²_{V(w)⁻¹}, solved for few arms and pairs; those that matter are added."""
 
@@ -182,14 +127,13 @@ class _Search:
         others: Integers,
         tolerance: float,
         *,
-        epsilon: float = 0.0,
         arms: int,
     ) -> None:
         # The value is the same in any basis of the features; an orthonormal one is most accurate.
         self.features = np.linalg.qr(features)[0]
         # An evaluation of arm a measures θ along x_a, in units of the noise.
         self.scaled = self.features / np.sqrt(noise)[:, None]
-        self.means, self.tolerance, self.epsilon = means, tolerance, epsilon
+        self.means, self.tolerance = means, tolerance
         self.best, self.others, self.arms = best, others, arms
         self.rounds = 0
         self.allocation = np.zeros(len(features))
@@ -238,7 +182,7 @@ class _Search:
 
     def _directions(self, pairs: Integers) -> Reals:
         i, j = np.divmod(pairs, len(self.features))
-        gaps = self.means[i] - self.means[j] + self.epsilon
+        gaps = self.means[i] - self.means[j]
         return (self.features[i] - self.features[j]) / gaps[:, None]
 
     def _triangle(self, arms: Integers, weights: Reals) -> Reals:
@@ -257,7 +201,7 @@ class _Search:
         outside = np.ascontiguousarray(white[self.others])
         for i in self.best:
             away = outside - white[i]
-            gaps = self.means[i] - self.means[self.others] + self.epsilon
+            gaps = self.means[i] - self.means[self.others]
             new = np.einsum("jk,jk->j", away, away) / gaps**2
             norms = np.concatenate([norms, new])
             pairs = np.concatenate([pairs, i * count + self.others])

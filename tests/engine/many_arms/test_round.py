@@ -34,8 +34,7 @@ class Skipping(Engine):
 
     @property
     def _skips_arms(self) -> bool:
-        free = self.allocation == NONE and not self.elimination
-        return free and may_skip_arms(self.rules)
+        return self.allocation == NONE and may_skip_arms(self.rules)
 
 
 def as_kind(kind: type[Engine], engine: Engine) -> Engine:

@@ -194,7 +194,7 @@ def test_a_stored_study_has_the_same_history(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("algorithm", [ONCE, "LUCB", "Phased"], ids=name_of)
+@pytest.mark.parametrize("algorithm", [ONCE, "LUCB", "Guess-and-verify"], ids=name_of)
 def test_of_many_arms_the_checkpoints_show_those_around_the_boundary(
     algorithm: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:

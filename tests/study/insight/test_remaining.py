@@ -377,7 +377,7 @@ def test_two_arms_that_may_be_too_alike_are_named_and_the_slack_that_would_stop_
 
 
 def test_plans_say_what_stops_them_now() -> None:
-    study = near_tie("Phased")
+    study = near_tie("Guess-and-verify")
     found = study.remaining()
     assert found.tie is not None
     assert f"study.widen(epsilon={found.tie.epsilon:g}) would end the study now" in found.words

@@ -28,7 +28,7 @@ def measured(means: list[float], sigma: float, seed: int = 0) -> Callable[[Any],
     return lambda trial: float(means[trial.arm] + sigma * noise.standard_normal())
 
 
-def test_a_finding_is_said_once_and_early() -> None:
+def test_a_finding_is_said_early() -> None:
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.05, epsilon=0.01, seed=0)
     noise = np.random.default_rng(1)
     caught: list[Any] = []
@@ -42,6 +42,21 @@ def test_a_finding_is_said_once_and_early() -> None:
     assert isinstance(message, GuaranteeInDoubt)
     assert when <= FIRST
     assert "study.continued(sigma=" in str(message)
+
+
+def test_a_doubt_that_stands_is_said_again_and_at_the_stop() -> None:
+    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.05, epsilon=0.001, seed=0)
+    noise = np.random.default_rng(1)
+    said_at: list[int] = []
+    while not study.done and study.evaluations < 400:
+        with warnings.catch_warnings(record=True) as new:
+            warnings.simplefilter("always")
+            study.tell_many((t, 0.5 + 0.3 * noise.standard_normal()) for t in study.ask(8))
+        said_at += [study.evaluations for each in new if "σ is too small" in str(each.message)]
+    assert said_at[0] <= FIRST + 8
+    assert len(said_at) == len(set(said_at)) > 1
+    if study.done:
+        assert said_at[-1] == study.evaluations
 
 
 def test_two_equal_arms_are_said_to_be_alike_with_a_slack_within_the_range_seen() -> None:

@@ -34,7 +34,6 @@ from shortlist.study.running import run as evaluation
 from shortlist.study.running.objective import evaluate_trial
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.run import WAITING
-from shortlist.study.running.untold_results import read_untold
 from shortlist.study.trial import Trial
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
@@ -1124,15 +1123,17 @@ def test_what_could_not_be_told_is_written_down(
     (file,) = tmp_path.glob("study.db.untold-*.csv")
     assert str(file) in words
     refused[0] = -1
-    results = read_untold(file)
+    results = shortlist.read_untold(file)
     assert results == [(2, values[2])]
-    study.tell_many(results, if_told="ignore")
+    # As the error advises.
+    assert f"study.tell_many(shortlist.read_untold({str(file)!r}), if_told='same')" in words
+    study.tell_many(shortlist.read_untold(str(file)), if_told="same")
     loaded = shortlist.Study.load(tmp_path / "study.db")
     assert {t.number: t.value for t in loaded.trials if t.state == "told"} == values
     # A plate of the command line reads it too.
     assert [(row.trial, float(row.value)) for row in read_plate(file)] == results
     with pytest.raises(errors.InvalidInput, match="is a folder, a pipe or a device"):
-        read_untold(tmp_path)
+        shortlist.read_untold(tmp_path)
 
 
 def test_results_that_come_after_the_end_of_a_run_are_written_down_too(
@@ -1154,7 +1155,7 @@ def test_results_that_come_after_the_end_of_a_run_are_written_down_too(
             study.run(objective, executor=pool, batch=3, progress=False, patience=0.1)
         go_on.set()
     (file,) = tmp_path.glob("study.db.untold-*.csv")
-    assert sorted(read_untold(file)) == [(0, 0.0), (1, 1.0), (2, 2.0)]
+    assert sorted(shortlist.read_untold(file)) == [(0, 0.0), (1, 1.0), (2, 2.0)]
 
 
 def test_results_of_a_study_in_memory_are_written_to_the_current_folder(
@@ -1172,7 +1173,7 @@ def test_results_of_a_study_in_memory_are_written_to_the_current_folder(
     with pytest.raises(KeyboardInterrupt):
         study().run(lambda trial: float(trial.number), progress=False)
     (file,) = tmp_path.glob("study.untold-*.csv")
-    assert read_untold(file) == [(2, 2.0)]
+    assert shortlist.read_untold(file) == [(2, 2.0)]
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ docs/proofs.md ("Common blocks").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -194,9 +194,14 @@ class CommonBlocks(CellStrategy):
         self._pairs = self._no_bets()
         self._namings: tuple[Naming, ...] = ()
         self.out = np.zeros(arms, np.bool_)
+        # The numbers and sums of all results, where some were told that nobody asked for: what is
+        # certain is certain before the turn of a block. And those on the blocks of the plan.
+        self._facts: tuple[Reals, Reals] | None = None
+        self._beside: Mapping[Cell, float] = {}
         self._order: Order | None = None
         self._drawn = 0  # orders so far
         self.inside = np.zeros(arms, np.bool_)
+        self._guess = self.inside  # that plans are made for, and sets named
         # The arms of the plan, its blocks, and where a result is missing.
         self._arms = np.arange(arms)
         self._blocks = np.zeros(0, np.int64)
@@ -294,9 +299,22 @@ class CommonBlocks(CellStrategy):
         after._judge(seed)
         vars(self).update(vars(after))
 
+    def take_beside(self, told: Mapping[Cell, float]) -> Collection[Cell]:
+        """Be given results on the blocks of the plan that nobody asked for; those that ``decide`` uses.
+
+        Where blocks are drawn afresh all take part in the turn of their block. In a pool who tells
+        results of some blocks chooses these, and not the order: they wait for a plan that names them.
+        """
+        self._beside = {} if self._is_pool else dict(told)
+        return self._beside.keys()
+
     def _take(self, results: Reals) -> None:
         values, known = self._results(results)
-        self._bet(values[self._arms])
+        if self._is_pool:
+            self._bet(self._arms, values[self._arms], self._missing)
+        else:
+            arms = np.flatnonzero(known.any(axis=1))
+            self._bet(arms, values[arms], known[arms], known[arms])
         self._note(values, known)
 
     def _results(self, results: Reals) -> tuple[Reals, Mask]:
@@ -305,6 +323,11 @@ class CommonBlocks(CellStrategy):
         table = values[self._arms]
         table.T[self._missing.T] = results
         values[self._arms], known[self._arms] = table, True
+        places = {block: place for place, block in enumerate(self._blocks.tolist())}
+        for cell, value in self._beside.items():
+            place = cell.arm, places[cell.block]
+            values[place], known[place] = (value - self._low) / self._width, True
+        self._beside = {}
         return values, known
 
     def _note(self, values: Reals, known: Mask) -> None:
@@ -324,12 +347,17 @@ class CommonBlocks(CellStrategy):
         slacks = np.unique([least, *slacks[slacks > least]])
         return Bets.none(slacks, len(self._problem.features))
 
-    def _bet(self, table: Reals) -> None:
-        """Let every pair of the plan bet on its blocks, one after the other."""
+    def _bet(self, arms: Integers, table: Reals, lacking: Mask, takes: Mask | None = None) -> None:
+        """Let every pair of these arms bet on the plan's blocks, one after the other.
+
+        ``lacking`` is where a result was not known before; ``takes`` where an arm has part in the
+        turn, by default everywhere.
+        """
         assert self._order is not None
-        useful = self._missing.any(axis=0)
-        table, lacking = table[:, useful], self._missing[:, useful]
-        arms, here = self._arms, np.ix_(self._arms, self._arms)
+        useful = lacking.any(axis=0)
+        takes = np.ones_like(lacking) if takes is None else takes
+        table, lacking, takes = table[:, useful], lacking[:, useful], takes[:, useful]
+        here = np.ix_(arms, arms)
         gaps, variances = self._seen.gaps[here], self._seen.variances[here]
         everything, past = self._seen.tally, self._order.past
         least = HALF_WIDTH * np.sqrt(variances / np.maximum(everything.both[here], 1.0))
@@ -345,6 +373,7 @@ class CommonBlocks(CellStrategy):
             gains = []
             for place in range(first, min(first + together, table.shape[1])):
                 new = lacking[:, place, None] | lacking[:, place]
+                new &= takes[:, place, None] & takes[:, place]
                 d = table[:, place, None] - table[:, place]
                 found = self._gains(d, gaps, above, variances, at_least, left, slacks)
                 gains.append(np.where(new, found, 0.0))
@@ -392,18 +421,76 @@ class CommonBlocks(CellStrategy):
         self._find_out()
         residuals, _ = seen.residuals
         means = residuals.sum(axis=1) / np.maximum(seen.pulls, 1)
-        self.inside = self._guessed(np.where(self.out, -np.inf, means))
-        margins, answered = self._margins(self.inside), self._margins(self.inside, self._wanted)
-        stops = bool(answered.min(initial=np.inf) >= 0.0)
+        self._guess = self._guessed(np.where(self.out, -np.inf, means))
+        margins, stops = self._margins(self._guess), self._answer(*self._suggested, self._guess)
+        answered = self._margins(self.inside, self._wanted)
         if (
             margins.min(initial=np.inf) < 0.0
         ):  # at the old slack: who chose a wider one may know what comes
             rng = np.random.default_rng([seed, int(seen.pulls.sum())])
             if self._name(margins, residuals, rng):
                 self._draw_anew(seed)
-            margins = self._margins(self.inside)
+            margins = self._margins(self._guess)
         self._make_plan(margins, seed)
         self._find_boundary(answered, stops)
+
+    def _answer(self, *lists: Mask) -> bool:
+        """Answer with the first of some lists that is certified, or the last; whether it is."""
+        for inside in lists:
+            self.inside = inside
+            has_passed = self._margins(inside, self._wanted).min(initial=np.inf) >= 0.0
+            if has_passed and not (inside & self.out).any():
+                return True
+        return False
+
+    @property
+    def _suggested(self) -> list[Mask]:
+        """The list of the largest averages, where results were told that nobody asked for."""
+        if self._facts is None or not self._facts[0].all():
+            return []
+        pulls, sums = self._facts
+        return [best_of(sums / pulls, self._problem.m)]
+
+    def know(self, pulls: Integers, sums: Reals) -> bool:
+        """Know the numbers and sums of all results; whether they alone settle the answer."""
+        self._facts = pulls.astype(np.float64), (sums - self._low * pulls) / self._width
+        if not self._is_pool:
+            return False
+        least = self._facts[1]
+        inside, most = best_of(least, self._problem.m), least + self._size - pulls
+        apart = least[inside].min() - most[~inside].max()
+        if not self._bounds_hold(apart, self._wanted):
+            return False
+        self.inside = inside
+        self._find_boundary(self._margins(inside, self._wanted), stops=True)
+        return True
+
+    def show(self, told: Mapping[Cell, float]) -> None:
+        """Show the list that all results suggest, those among them that no plan has taken yet.
+
+        It has no part in plans, nor in what is named: the blocks of these results may have a turn yet.
+        """
+        if not told:
+            return
+        arms, blocks = np.array(list(told), np.int64).T
+        numbers, places = np.unique(blocks, return_inverse=True)
+        values, known = self._seen.on(numbers)
+        results = np.fromiter(told.values(), np.float64, len(told))
+        values[arms, places], known[arms, places] = (results - self._low) / self._width, True
+        everything = self._seen.after(numbers, values, known)
+        if not everything.pulls.all():
+            return
+        means = everything.residuals[0].sum(axis=1) / everything.pulls
+        self.inside = best_of(np.where(self.out, -np.inf, means), self._problem.m)
+        self._find_boundary(self._margins(self.inside, self._wanted), stops=False)
+
+    @property
+    def _sure(self) -> Reals:
+        """The same by all results, whether or not their blocks have had a turn: for the answer only."""
+        if self._facts is None or not self._is_pool:
+            return self._certain
+        pulls, sums = self._facts
+        return np.maximum(self._certain, sums[:, None] - sums - (self._size - pulls))
 
     @property
     def _certain(self) -> Reals:
@@ -431,14 +518,16 @@ class CommonBlocks(CellStrategy):
     def _margins(self, inside: Mask, slack: float | None = None) -> Reals:
         """The logarithm of E less what it must reach, for b inside and c outside that is not out.
 
-        Where a pair is certain up to a slack it has passed; by default that of plans to come.
+        Where a pair is certain up to a slack it has passed. Without a slack it is what plans to come go
+        by, and what is certain by results that wait for the turn of their block has no part in it.
         """
+        certain = self._certain if slack is None else self._sure
         slack = self._slack if slack is None else slack
         here = np.ix_(np.flatnonzero(inside), self._others(inside))
         margins = self._pairs.evidence(slack)[here] - self._level
         for each in self._named(inside):
             margins = np.maximum(margins, each.bets.evidence(slack)[here] + math.log(each.risk))
-        return np.where(self._bounds_hold(self._certain[here], slack), np.inf, margins)
+        return np.where(self._bounds_hold(certain[here], slack), np.inf, margins)
 
     def _bounds_hold(self, certain: Reals, slack: float) -> Mask:
         """Whether b is not below c by more than a slack, whatever the missing results are."""
@@ -453,7 +542,7 @@ class CommonBlocks(CellStrategy):
 
     def _guessed(self, means: Reals) -> Mask:
         """The m arms of largest mean, or those named before unless these seem to take far longer."""
-        best, held = best_of(means, self._problem.m), self.inside
+        best, held = best_of(means, self._problem.m), self._guess
         if not self._named(held) or bool((held & self.out).any()):
             return best
         most = GIVEN_UP if self._is_pool else 1.0
@@ -487,7 +576,7 @@ class CommonBlocks(CellStrategy):
         """Name the set inside now, where that is worth while; whether it was."""
         from scipy.special import ndtr
 
-        seen, inside = self._seen, self.inside
+        seen, inside = self._seen, self._guess
         if len(self._namings) == len(self._shares):
             return False
         least = LIKELY_AGAIN if self._namings else LIKELY
@@ -531,13 +620,13 @@ class CommonBlocks(CellStrategy):
         drawn[:, self.out] = -np.inf
         mth = np.partition(drawn, -self._problem.m, axis=1)[:, -self._problem.m]
         enough = mth - RIGHT_WITHIN * self._slack
-        return float((drawn[:, self.inside].min(axis=1) >= enough).mean())
+        return float((drawn[:, self._guess].min(axis=1) >= enough).mean())
 
     # Plans
 
     def _make_plan(self, margins: Reals, seed: int) -> None:
         """The arms of open pairs on the next blocks; a pool that is used up begins anew."""
-        seen, inside = self._seen, self.inside
+        seen, inside = self._seen, self._guess
         wanted = margins < 0.0
         if wanted.any() and not self._named(inside) and len(self._namings) < len(self._shares):
             apart = self._apart(inside)
@@ -587,7 +676,7 @@ class CommonBlocks(CellStrategy):
         """The most by which c is better than b, whatever the missing results are."""
         if not self._is_pool:
             return np.full(self._seen.tally.both.shape, self._width)
-        return -self._width * self._certain / self._size
+        return -self._width * self._sure / self._size
 
     @property
     def _proven(self) -> Reals:
@@ -614,13 +703,13 @@ class CommonBlocks(CellStrategy):
         bounds = self._proven[:, columns]
         bounds = np.where(passed, np.minimum(bounds, epsilon), bounds)
         settled = (self._pairs.evidence(self._wanted)[here] >= self._level) | self.out[columns]
-        settled |= self._bounds_hold(self._certain[here], self._wanted)
+        settled |= self._bounds_hold(self._sure[here], self._wanted)
         return Certified.by_pairs(self.inside, float(bounds.max()), passed, settled & passed)
 
     @property
     def is_exact(self) -> bool:
         """Whether the answer follows from the results that are known, whatever the others are."""
-        known = self._certain[np.ix_(self.inside, ~self.inside)]
+        known = self._sure[np.ix_(self.inside, ~self.inside)]
         return bool(self.inside.any() and self._bounds_hold(known, self._wanted).all())
 
     @property
@@ -639,7 +728,7 @@ class CommonBlocks(CellStrategy):
             values[cell] = (value - self._low) / self._width
         self._seen = nothing.after(blocks, values, np.ones(values.shape, np.bool_))
         self._pairs, self._namings, self._slack = self._no_bets(), (), self._wanted
-        self.inside = best_of(self._seen.tally.sums, self._problem.m)
+        self.inside = self._guess = best_of(self._seen.tally.sums, self._problem.m)
         self.out = np.zeros(len(self.inside), np.bool_)
         self._find_out()
         self._plan(np.zeros(0, np.int64), 0)
@@ -664,8 +753,8 @@ class CommonBlocks(CellStrategy):
         after._wanted = epsilon / self._width
         after._widened = (*self._widened, (epsilon, self._foreseen))
         if self._seen.blocks:
-            margins = after._margins(self.inside, after._wanted)
-            after._find_boundary(margins, bool(margins.min(initial=np.inf) >= 0.0))
+            stops = after._answer(self._guess, self.inside)
+            after._find_boundary(after._margins(after.inside, after._wanted), stops)
         vars(self).update(vars(after))
 
     def differences(self, j: int) -> tuple[Reals, Reals, Reals]:
@@ -688,24 +777,15 @@ class CommonBlocks(CellStrategy):
         gap[j] = lower[j] = upper[j] = 0.0
         return gap, np.minimum(lower, gap), np.maximum(upper, gap)
 
-    def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
-        """Means as if every arm had been evaluated on all blocks so far."""
-        if not self._seen.blocks:
-            return means, variances
-        residuals, effects = self._seen.residuals
-        pulls = np.maximum(self._seen.pulls, 1)
-        adjusted = residuals.sum(axis=1) / pulls + effects.mean()
-        lower, upper = self.intervals()
-        return np.clip(self._low + self._width * adjusted, lower, upper), 1.0 / pulls
-
     def intervals(self) -> tuple[Reals, Reals]:
         """What the missing results allow."""
-        seen, size = self._seen, self._size
+        size = self._size
         if not math.isfinite(size):
-            everything = np.full(len(seen.pulls), self._low)
+            everything = np.full(len(self.inside), self._low)
             return everything, everything + self._width
-        low = self._low + self._width * seen.tally.sums / size
-        return low, low + self._width * (size - seen.pulls) / size
+        pulls, sums = self._facts or (self._seen.pulls, self._seen.tally.sums)
+        low = self._low + self._width * sums / size
+        return low, low + self._width * (size - pulls) / size
 
     def threshold_at(self, time: float) -> float:
         """ln(1/share) of the set that is named first."""
@@ -713,7 +793,7 @@ class CommonBlocks(CellStrategy):
 
     def projected(self, count: int, rng: np.random.Generator) -> Reals:
         """How many more results the open pairs need if gaps are large, as estimated, and small."""
-        seen, inside = self._seen, self.inside
+        seen, inside = self._seen, self._guess
         margins = self._margins(inside)
         rows, others = np.flatnonzero(inside), self._others(inside)
         here = np.ix_(rows, others)

@@ -147,7 +147,7 @@ class Audit:
         problem = model.procedure.problem
         if len(sample.arms) <= problem.rank or evidence_at_most(sample) <= LIMIT:
             return
-        if evidence(sample, model.procedure.relation.tolerance) > LIMIT:
+        if evidence(sample) > LIMIT:
             self._reject(problem, sample, evaluations)
 
     def open(self, model: Model, taken: Sequence[Trial]) -> None:
@@ -259,15 +259,14 @@ class Audit:
 
 
 def rests_on_features(procedure: Procedure) -> bool:
-    """Whether an answer assumes that the means are linear in the features, or nearly so."""
+    """Whether an answer assumes that the means are linear in the features."""
     return procedure.engine.setup.aim.certifies and bool(procedure.relation.assumed)
 
 
 def is_audited(procedure: Procedure) -> bool:
     """Whether answers are audited by evaluations made for that purpose.
 
-    With a declared misspecification they are not: every arm is evaluated anyhow, and the results
-    are tested as they come in. Nor are they where the algorithm itself tests linearity in its plans.
+    They are not where the algorithm itself tests linearity in its plans.
     """
     audited = procedure.relation.audited and not procedure.engine.tests_linearity
     return rests_on_features(procedure) and audited

@@ -79,7 +79,7 @@ def way_to_stop(study: View) -> str:
     if now is None or now.epsilon is None:
         return f"The study stops when the list is right up to {epsilon}."
     heuristic = "" if claim.proven else ", by a heuristic,"
-    condition = f", if {claim.condition}" if claim.condition else ""
+    condition = f", if {claim.premise}" if claim.premise else ""
     return (
         f"So far{heuristic} the list is right up to a difference of {now.stops_at:g}"
         f"{condition}; the study stops at {epsilon}."

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.arrays import Reals
+from shortlist.noise.normality import differences_of_pairs, shape_of
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 from shortlist.problem import Problem
@@ -32,7 +33,13 @@ from shortlist.study.insight.linearity_words import (
 )
 from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.insight.own_spread import lack_of_fit, own_variances
-from shortlist.study.insight.shifts import fit_within_blocks, shift_finding, together
+from shortlist.study.insight.shifts import (
+    Levels,
+    fit_within_blocks,
+    results_of,
+    shift_finding,
+    together,
+)
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -77,12 +84,16 @@ def examine_results(study: View) -> list[Finding]:
     noise = Finding("noise", *found_noise)
     if study.procedure.noise.awaits_estimate:
         return [noise, *shifts]
-    outliers = _outlying(study)
+    outliers, normal = _outlying(study), []
+    explained = False
     if noise.level == "warning":
         cause = likely_cause(study)
-        noise, outliers = cause.said_with(noise), [] if cause.explains_all else outliers
+        explained = cause.explains_all
+        noise, outliers = cause.said_with(noise), [] if explained else outliers
+    if study.procedure.noise.normality and not explained:
+        normal = [Finding("normal", *_normal(study))]
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
-    checks = [size, noise, *shifts, fit]
+    checks = [size, noise, *normal, *shifts, fit]
     if study.procedure.relation.audited and not study.problem.blocks.shifts:
         checks.append(Finding("curvature", *_curvature(study, results)))
     return [*checks, *outliers]
@@ -148,6 +159,56 @@ def _outlying(study: View) -> list[Finding]:
             meaning = f"{_mistyped(trial)} Otherwise evaluate the arm again."
             return [Finding("outliers", "note", words, meaning)]
     return []
+
+
+def _normal(study: View) -> Found:
+    """The finding on whether all replicates look as normal noise makes them."""
+    problem, trials = study.problem, list(study.taken)
+    arms, blocks, values = results_of(study)
+    if problem.blocks.shifts and len(arms):
+        levels = Levels.of(arms, blocks, values, problem.relative_noise)
+        kept = np.flatnonzero(levels.kept)
+        arms, values = arms[kept], values[kept] - levels.each
+        trials = [trials[k] for k in kept]
+    elif problem.blocks.exist and len(arms):
+        pairs, values = differences_of_pairs(arms, blocks, values)
+        arms, trials = arms[pairs], [trials[k] for k in pairs]
+    shape = shape_of(arms, values)
+    if shape is None:
+        words = "No arm has enough results to see whether its noise looks normal."
+        return "untested", words, "The guarantee assumes that it is."
+    rare = "Extremes that are too rare to be among the results cannot be seen."
+    if shape.p_furthest < ALPHA:
+        trial = trials[shape.furthest]
+        how = "own standard deviation"
+        if problem.blocks.exist:
+            how += ", within blocks"
+        words = (
+            f"The result {trial.value:.4g} of arm {trial.name!r} (trial {trial.number}) is "
+            f"{shape.distance:,.3g} times the others' {how}, from the others of its arm "
+            f"({p_value(shape.p_furthest, 1)}, as the furthest of {count(len(values), 'result')})."
+        )
+        way = (
+            f"If it was mistyped, {correcting(trial.number)} corrects it; if not, the noise has rare "
+            "extremes, and only a new study with sigma='bounded' and a range allows for these."
+        )
+        meaning = f"The guarantee assumes normal noise, which has no such results. {way} {ADAPTIVE}"
+        return "warning", words, meaning, "", way
+    if shape.p_skewed < ALPHA:
+        side = "large" if shape.skewness > 0.0 else "small"
+        whose = "" if shape.group is None else f" of arm {problem.names[shape.group]!r}"
+        words = (
+            f"The results{whose} are skewed (skewness {shape.skewness:.2g}, "
+            f"{p_value(shape.p_skewed, 1)}): few are very {side}."
+        )
+        way = "Averages of several runs as one result would be closer to normal."
+        meaning = f"The guarantee assumes normal noise, and does not hold. {way} {ADAPTIVE}"
+        return "warning", words, meaning, "", way
+    words = (
+        f"No result is further off than normal noise allows ({p_value(shape.p_furthest)}), nor are the "
+        f"results skewed ({p_value(shape.p_skewed)})."
+    )
+    return "fine", words, rare
 
 
 def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
@@ -233,8 +294,6 @@ def _fit(study: View, results: Spread) -> Found:
         return fit_within_blocks(study)
     if study.audit.rejection is not None:
         return _fit_rejected(study)
-    if study.procedure.relation.tolerance:
-        return _fit_within(study, results, study.procedure.relation.tolerance)
     x = problem.reduced[results.arms]
     shown = int(np.linalg.matrix_rank(x)) if len(x) else 0
     spare, degrees = len(x) - shown, results.replicates
@@ -385,42 +444,6 @@ def _fit_rejected(study: View) -> Found:
     words = departure(study)
     way = remedy(study)
     return "warning", words[0].upper() + words[1:], f"{not_held(study)} {way}", "", way
-
-
-def _fit_within(study: View, results: Spread, c: float) -> Found:
-    """The finding on whether all means can be within c of linear."""
-    from scipy.special import chdtrc
-
-    from shortlist.numerics.quadratic import nearest_to, workspace
-
-    x = np.ascontiguousarray(study.problem.reduced[results.arms])
-    if not len(x):
-        words = "No arm has been evaluated yet."
-        return "untested", words, f"The guarantee rests on c = {c:g}."
-    work = workspace(x)
-    nearest_to(results.means, results.weights, c, work)
-    misses = results.means - work.means
-    square = float((results.weights * misses**2).sum()) / study.problem.sigma**2
-    # The nearest means are no further from the averages than the true ones.
-    p = float(chdtrc(len(x), square))
-    test = f"χ² = {square:.3g} on {len(x)} degrees of freedom, {p_value(p)} at most"
-    if p >= ALPHA:
-        words = (
-            f"The means of {len(x)} arms agree with a linear model to within c = {c:g} ({test})."
-        )
-        meaning = (
-            "The results do not contradict c, nor do they show that it is large enough. " + ADAPTIVE
-        )
-        return "fine", words, meaning
-    worst = int(np.argmax(np.abs(misses) * np.sqrt(results.weights)))
-    return (
-        "warning",
-        f"The means of {len(x)} arms are further than c = {c:g} from linear ({test}): arm "
-        f"{study.problem.names[int(results.arms[worst])]!r} by {misses[worst]:+.2g} more.",
-        "The guarantee assumes that no mean is further away, so it does not hold. Start a new "
-        "study with a larger misspecification, or with an algorithm that does not look at the "
-        f"features, such as LUCB. {ADAPTIVE}",
-    )
 
 
 def doubts(study: View) -> list[Finding]:

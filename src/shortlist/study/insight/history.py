@@ -23,7 +23,7 @@ from shortlist.engine.follow import TAKE, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.study.answer import arm_table, best_first
+from shortlist.study.answer import arm_table, best_first, estimated
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
@@ -295,9 +295,7 @@ class Moment:
         gap, gap_lower and gap_upper, the interval of a difference of two means that the stopping
         rule reads. With τ_LUCB the difference is μ_i − μ_b for an arm i outside the shortlist and
         μ_c − μ_j for a candidate j: how much better the one outside may be. With τ_UGapE it is
-        μ_i − μ_j for every other arm i, where j is the boundary. With Phased and Uniform gap_upper is
-        at most 0 for an arm of which it is certain that it is, or is not, among the best: then it
-        bounds the difference only if the other arm is on the right side. Where the smallest means are the
+        μ_i − μ_j for every other arm i, where j is the boundary. Where the smallest means are the
         best, these differences are taken the other way round: what is large is better.
     problem : Problem
         What is asked.
@@ -319,7 +317,7 @@ class Moment:
         Without those that were retired, and without controls.
         """
         order = np.argsort(-self.table["gap_upper"].fillna(np.inf).to_numpy(), kind="stable")
-        listable = self.problem.listable & self.table["mean"].notna().to_numpy()
+        listable = self.problem.listable & estimated(self.table).notna().to_numpy()
         return order[listable[order]]
 
 
@@ -337,7 +335,7 @@ def moment_at(procedure: Procedure, posterior: Posterior, now: Any, decision: De
     boundary, *gaps = procedure.engine.gaps(posterior, now, decision)
     table = arm_table(procedure, posterior, C, now)
     for column, values in zip(Difference._fields, gaps, strict=True):
-        table[column] = np.where(table["mean"].isna(), np.nan, values)  # of retired arms
+        table[column] = np.where(estimated(table).isna(), np.nan, values)  # of retired arms
     return Moment(
         evaluation=posterior.observed,
         C=C,

@@ -74,11 +74,10 @@ class Verdict:
         return (math.inf, math.inf) if self.test is None else self.test.detectable(self.needed)
 
 
-def evidence(sample: Sample, slack: float = 0.0) -> float:
+def evidence(sample: Sample) -> float:
     """Ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
 
-    The sample is of all results so far, however their arms were chosen. ``slack`` is how far from
-    linear a mean may be.
+    The sample is of all results so far, however their arms were chosen.
 
     Examples
     --------
@@ -89,7 +88,7 @@ def evidence(sample: Sample, slack: float = 0.0) -> float:
     >>> evidence(straight) < 0.0, evidence(bent) > math.log(1000.0)
     (True, True)
     """
-    return _evidence(sample, lambda weights: _nearest_linear_means(sample, weights, slack))
+    return _evidence(sample, lambda weights: sample.features @ _fit(sample, weights))
 
 
 def evidence_at_most(sample: Sample) -> float:
@@ -123,17 +122,6 @@ def _evidence(sample: Sample, means_for: Callable[[Reals], Reals]) -> float:
 def _log_mean(logs: Reals) -> float:
     """The logarithm of the mean of numbers that are given by their logarithms."""
     return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
-
-
-def _nearest_linear_means(sample: Sample, weights: Reals, slack: float) -> Reals:
-    """The nearest means to the averages that are linear up to ``slack``."""
-    if slack == 0.0:
-        return np.asarray(sample.features @ _fit(sample, weights))
-    from shortlist.numerics.quadratic import nearest_to, workspace
-
-    work = workspace(np.ascontiguousarray(sample.features))
-    nearest_to(sample.means, weights, slack, work)
-    return np.asarray(work.means)
 
 
 def _fit(sample: Sample, weights: Reals) -> Reals:

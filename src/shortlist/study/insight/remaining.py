@@ -19,6 +19,7 @@ from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import cut, on_one_line
+from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import audit_size, is_audited
 from shortlist.study.insight.certain import certain
 from shortlist.study.view import View
@@ -189,10 +190,14 @@ def _remaining(study: View) -> Projection:
         # Failed and cancelled trials have used nothing up.
         left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
-    if (early := _too_early(study)) is not None:
+    early = _too_early(study)
+    # With shifted blocks plans are followed to the stop as soon as all arms are connected.
+    if early is not None and not study.problem.blocks.shifts:
         return early
     generator = np.random.default_rng([study.seed, SALT])
     drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
+    if drawn is None and early is not None:
+        return early
     if drawn is not None:
         return _by_draws(study, drawn)
     totals = _by_widths(study, study.model.posterior.copy())
@@ -247,11 +252,30 @@ def _by_draws(study: View, left: Reals) -> Projection:
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
     guide = study.procedure.relation.guide
-    projection = _projection(
-        quantiles, f"if the means are as {'the model guesses' if guide else 'they seem'}"
-    )
+    provided = f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    if study.problem.blocks.shifts:
+        return _with_tie(study, _by_plates(study, quantiles, provided))
+    projection = _projection(quantiles, provided)
     more = _if_linear(study) if guide else ""
     return _with_tie(study, replace(projection, words=f"{projection.words}{more}"))
+
+
+def _by_plates(study: View, ends: Sequence[float], provided: str) -> Projection:
+    """Results of arms that may be listed as whole blocks of the last one's size, beside open trials."""
+    last = study.trials[-1].block_index
+    wells = [trial.arm for trial in study.trials if trial.block_index == last]
+    listed = max(int(study.problem.listable[wells].sum()), 1)
+    asked = int(study.problem.listable[[trial.arm for trial in study.pending]].sum())
+    each, under_way = listed + sum(study.problem.controls.wells), len(study.pending)
+    plates = [end if math.isinf(end) else max(math.ceil((end - asked) / listed), 0) for end in ends]
+    counted = [under_way + each * number for number in plates]
+    projection = _projection([max(number, 1) for number in counted], provided)
+    whole = [f"over {MOST // each:,}" if math.isinf(n) else f"{n:,}" for n in plates]
+    if projection.evaluations is None or under_way:
+        return projection
+    between = f" ({whole[0]} to {whole[2]})" if whole[0] != whole[2] else ""
+    blocks = f"{whole[1]} block{'s' * (whole[1] != '1')} of {each}{between}"
+    return replace(projection, words=f"{projection.words}: {blocks}")
 
 
 def _if_linear(study: View) -> str:
@@ -272,7 +296,7 @@ def _tie(study: View, high: int | None) -> Tie | None:
     decision = study.model.decision
     if now is None or decision is None or not now.stops_at:
         return None
-    names, means = study.problem.names, study.model.table()["mean"]
+    names, means = study.problem.names, estimated(study.model.table())
     one, other = decision.b, decision.c
     return Tie(
         (names[one], names[other]),

@@ -71,7 +71,7 @@ def _linearity(study: Study) -> str:
 
 
 def study_words(study: Study) -> str:
-    """The state of a study in a sentence or two, and arms that are set aside."""
+    """The state of a study in a sentence or two, arms that are set aside, and what is in doubt."""
     from shortlist.study.failing_words import set_aside_words
     from shortlist.study.ledger import retired_words
     from shortlist.study.view import overdue_words
@@ -83,7 +83,19 @@ def study_words(study: Study) -> str:
         words.append(overdue_words(study))
         words.append(set_aside_words(study))
         words.append(f"Retired: {retired_words(study.retired)}." if study.retired else "")
+    words.append(_doubt_words(study))
     return " ".join(filter(None, words))
+
+
+def _doubt_words(study: Study) -> str:
+    """What the results contradict, as long as they do."""
+    from shortlist.guarantee import contradicted
+    from shortlist.study.insight.health import doubts
+
+    if study.audit.rejection is not None:  # then it is all that is said
+        return ""
+    against = doubts(study)
+    return f"In doubt: the results contradict {contradicted(against)}." if against else ""
 
 
 def _progress_words(study: Study) -> str:

@@ -1,6 +1,7 @@
-"""What is said by itself while a study goes on: each new finding once, and two arms that look alike.
+"""What is said by itself while a study goes on: what is in doubt, and two arms that look alike.
 
-It is looked for whenever the results have grown by half, so that it costs little.
+It is looked for whenever the results have grown by half, so that it costs little, and when the study
+stops. A doubt that stands is said at every look.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
+from shortlist.study.answer import estimated
 from shortlist.study.insight.health import doubts_by_results
 from shortlist.study.insight.linearity_words import advice
 from shortlist.study.insight.remaining import Tie, remaining
@@ -29,35 +31,57 @@ ALIKE, SMALL = 0.05, 0.15
 
 @dataclass
 class Watch:
-    """Which findings were said, and when to look for new ones."""
+    """What was said, and when to look again."""
 
     due: int = FIRST  # results at the next look; read after every one, so no call
     _said: set[str] = field(default_factory=set)
+    _doubted_at: int = -1  # results when doubts were last said
 
     def look_soon(self) -> None:
         """Look at the next opportunity, as when the study stops."""
         self.due = 0
 
     def news(self, study: View, *, final: bool = False) -> list[Warning]:
-        """What was found since the last look, each finding once; a final look is always made.
+        """What is in doubt now, and what else was found since the last look; a final look is always made.
 
-        If it is interrupted, nothing counts as said.
+        That linear means are rejected, and that two arms look alike, is said once. If it is
+        interrupted, nothing counts as said.
         """
-        warnings: dict[str, Warning] = {}
-        results, due = len(study.taken), self.due
+        once: dict[str, Warning] = {}
+        standing: dict[str, Warning] = {}
+        results, due, doubted_at = len(study.taken), self.due, self._doubted_at
         if study.audit.rejection is not None:
             if "rejection" not in self._said:
-                warnings["rejection"] = LinearityRejected(advice(study))
+                once["rejection"] = LinearityRejected(advice(study))
         elif final or results >= due:
             due = math.ceil(GROWTH * max(results, FIRST))
-            for finding in doubts_by_results(study):
-                words = f"{finding.words} {finding.remedy}"
-                warnings.setdefault(finding.name, GuaranteeInDoubt(words))
+            if results != doubted_at:
+                for finding in doubts_by_results(study):
+                    words = f"{finding.words} {finding.remedy}"
+                    standing.setdefault(finding.name, GuaranteeInDoubt(words))
+                doubted_at = results
+            if "slack" not in self._said and (words := slack_beyond_results(study)):
+                once["slack"] = UserWarning(words)
             if not study.done and "tie" not in self._said and (tie := likely_tie(study)):
-                warnings["tie"] = LikelyTie(tie.advice)
-        new = [warning for name, warning in warnings.items() if name not in self._said]
-        self._said, self.due = self._said | set(warnings), due
-        return new
+                once["tie"] = LikelyTie(tie.advice)
+        self._said, self.due, self._doubted_at = self._said | set(once), due, doubted_at
+        return [*standing.values(), *once.values()]
+
+
+def slack_beyond_results(study: View) -> str:
+    """What is wrong with an ε beyond the span of all results so far; empty if it is not.
+
+    Results in a range have theirs compared with it at the door.
+    """
+    epsilon, values = study.problem.epsilon, [trial.value or 0.0 for trial in study.taken]
+    span = max(values, default=0.0) - min(values, default=0.0)
+    if study.problem.noise.takes_range or not study.aim.certifies or not 0.0 < span < epsilon:
+        return ""
+    return (
+        f"epsilon={epsilon:g} is larger than the span of all {len(values):,} results so far ({span:.3g}): "
+        f"any {study.problem.m} arms may soon be an answer. epsilon is in the units of the results. A "
+        "study with a smaller one and these results: study.continued(epsilon=…)."
+    )
 
 
 def likely_tie(study: View) -> Tie | None:
@@ -72,7 +96,7 @@ def likely_tie(study: View) -> Tie | None:
     left = math.inf if projection.evaluations is None else projection.evaluations
     if projection.tie is None or left < max(FAR * results, MANY, MANY_EACH * arms):
         return None
-    means, (one, other) = study.model.table()["mean"], projection.tie.means
+    means, (one, other) = estimated(study.model.table()), projection.tie.means
     span, enough = float(means.max() - means.min()), projection.tie.epsilon
     is_small = enough is not None and enough <= SMALL * span
     is_alike = is_small and abs(one - other) <= ALIKE * span

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import functools
+import inspect
 import io
+import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future
 from typing import Any
@@ -21,6 +25,47 @@ class InlineExecutor(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+class CoroutineExecutor(Executor):
+    """Awaits coroutine functions, all in one event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """What the coroutine will return."""
+        return asyncio.run_coroutine_threadsafe(function(*given, **named), self._loop)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """End the loop, and what still runs in it."""
+        asyncio.run_coroutine_threadsafe(self._cancel_all(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _cancel_all(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+
+def is_coroutine_function(objective: Any) -> bool:
+    """Whether a call of it is to be awaited.
+
+    Examples
+    --------
+    >>> async def ask_model(trial): ...
+    >>> is_coroutine_function(ask_model), is_coroutine_function(print)
+    (True, False)
+    """
+    while isinstance(objective, functools.partial):
+        objective = objective.func
+    called = getattr(type(objective), "__call__", None)  # noqa: B004 - it is not called here
+    return inspect.iscoroutinefunction(objective) or inspect.iscoroutinefunction(called)
 
 
 def find_executor(given: Any) -> Executor:

@@ -6,7 +6,6 @@ import logging
 import math
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
@@ -14,19 +13,38 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
-from shortlist.errors import InvalidInput, OutcomeUnknown, StorageError, unknown_name
+from shortlist.errors import (
+    InvalidInput,
+    InvalidSetting,
+    OutcomeUnknown,
+    StorageError,
+    unknown_name,
+    warn_caller,
+)
+from shortlist.printable import count
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
-from shortlist.study.failing_words import failed_words, is_for_failures, nothing_to_ask
+from shortlist.study.failing_words import is_for_failures, nothing_to_ask
 from shortlist.study.log import Log
 from shortlist.study.running.executors import (
+    CoroutineExecutor,
     InlineExecutor,
     check_sendable,
     find_executor,
+    is_coroutine_function,
+    is_dask_client,
     is_lost,
 )
-from shortlist.study.running.objective import Evaluated, Objective, evaluate_trial, process_id
+from shortlist.study.running.objective import (
+    Call,
+    Evaluated,
+    Objective,
+    await_trial,
+    evaluate_trial,
+    process_id,
+)
+from shortlist.study.running.process import name_of_run
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.untold_results import UntoldResults
 from shortlist.study.trial import Trial
@@ -37,9 +55,15 @@ ORDERS = ("asked", "completion")
 # Results that may wait for an earlier one, for each evaluation under way. Beyond that no new ones
 # are asked for: one evaluation that hangs must not be waited for with evaluations without end.
 WAITING = 8
-PATIENCE = 30.0  # seconds after which a run says whom it is waiting for
+PATIENCE = 5.0  # seconds after which a run says whom it is waiting for
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 10.0  # seconds until a storage that is away is tried again
+# Seconds before an evaluation that raised is repeated: four times as long each time.
+FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 PASSING = (StorageError, OutcomeUnknown)  # other errors of a storage do not pass by waiting
+AWAITED = 8  # evaluations of a coroutine function at a time
+# Where an executor does not say how many workers it has: how many there may be, and seconds within
+# which a free one begins.
+MOST_WORKERS, BEGINS_WITHIN = 256, 0.2
 LOOK_ROUND = 1.0  # seconds after which to see what others did, when nothing comes back
 
 
@@ -94,18 +118,24 @@ class Run:
         objective: Objective,
         *,
         executor: Any,
-        batch: int,
+        batch: int | None,
         order: str,
         max_evaluations: int | None,
+        retries: int,
         max_failures: int,
         retire_failing: bool,
         timeout: float | None,
         patience: float,
     ) -> None:
         self._log, self._objective = log, objective
-        self._batch = whole_number("batch", batch, 1)
+        self._is_awaited = is_coroutine_function(objective)
+        self._batch, self._grows = self._first_batch(batch, executor)
         log.ledger.blocks.check_request(self._batch)
         log.procedure.problem.controls.check_request(self._batch)
+        self._pauses = tuple(
+            min(FIRST_WAIT * 4.0**k, LONGEST_WAIT)
+            for k in range(whole_number("retries", retries, 0))
+        )
         self._max_failures = whole_number("max_failures", max_failures, 0)
         self._retires = retire_failing
         self._patience = checked_seconds("patience", patience, zero=True)
@@ -117,8 +147,9 @@ class Run:
         self._most = max_evaluations
         if max_evaluations is not None:
             self._most = whole_number("max_evaluations", max_evaluations, 1)
-        self._executor = find_executor(executor)
-        self._run = uuid4().hex
+        self._executor = CoroutineExecutor() if self._is_awaited else find_executor(executor)
+        self._evaluates = await_trial if self._is_awaited else evaluate_trial
+        self._run = name_of_run()
         in_this_thread = isinstance(self._executor, InlineExecutor)
         self._lease = RunLease(log.storage, self._run, by_thread=in_this_thread)
         check_sendable(self._executor, objective, "the objective")
@@ -133,6 +164,48 @@ class Run:
         self._unsure = False  # whether results that are kept may have been told
         self._back: SimpleQueue[Future[Any]] = SimpleQueue()  # in the order of completion
         self._heard, self._waited = time.monotonic(), False
+
+    def _first_batch(self, batch: int | None, executor: Any) -> tuple[int, bool]:
+        """How many to keep under way, and whether it is to be found out how many workers there are."""
+        shifts = self._log.ledger.blocks.shifts  # there a batch is a plate
+        if self._is_awaited and executor is not None:
+            raise InvalidSetting(
+                "the objective is a coroutine function, which is awaited in an event loop, not sent to "
+                "an executor: leave executor out, and say by batch=n how many to await at a time."
+            )
+        if batch is not None:
+            most = whole_number("batch", batch, 1)
+            if most > 1 and executor is None and not self._is_awaited and not shifts:
+                warn_caller(
+                    UserWarning(
+                        f"batch={most} without an executor: {most} evaluations are asked for at a time, "
+                        f"and made one after the other. For {most} at once write "
+                        f"executor=ThreadPoolExecutor({most}), from concurrent.futures, or make the "
+                        "objective a coroutine function (async def)."
+                    )
+                )
+            return most, False
+        if self._is_awaited:
+            return AWAITED, False
+        if executor is None or shifts:
+            return 1, False
+        if is_dask_client(executor):
+            return max(sum(executor.nthreads().values()), 1), False
+        return 1, True
+
+    def _grow(self) -> None:
+        """Find out how many workers the executor has: more are sent until one has to wait."""
+        while self._grows and len(self._sent) == self._batch < MOST_WORKERS:
+            deadline = time.monotonic() + BEGINS_WITHIN
+            while not all(future.running() or future.done() for future in self._sent):
+                if time.monotonic() > deadline:
+                    self._grows, self._batch = False, max(self._batch - 1, 1)
+                    return
+                time.sleep(0.001)
+            if any(future.done() for future in self._sent):
+                return
+            self._batch += 1
+            self._ask_for_room()
 
     def evaluate(
         self,
@@ -177,6 +250,9 @@ class Run:
             except BaseException as error:
                 self._abandon(error)
                 raise
+            finally:
+                if self._is_awaited:
+                    self._executor.shutdown()
 
     def _report(self, ended: Callable[[Trial], None]) -> None:
         """Pass on the trials that were told or have failed since the last time."""
@@ -219,13 +295,17 @@ class Run:
         if not self._retires or study.pending or not is_for_failures(study):
             raise nothing_to_ask(study)
         try:
-            self._with_patience(lambda: self._log.retire_failing(failed_words))
+            self._with_patience(self._log.retire_failing)
         except InvalidInput as error:
             raise nothing_to_ask(study) from error
 
     def _ask_and_send(self) -> None:
         """Ask for as many trials as there is room for, and send them to the executor."""
         self._lease.renew()
+        self._ask_for_room()
+        self._grow()
+
+    def _ask_for_room(self) -> None:
         pending = self._log.ledger.pending
         for trial in pending:
             if trial.run == self._run and trial.number not in self._trials:
@@ -250,8 +330,8 @@ class Run:
             self._send(trial)
 
     def _send(self, trial: Trial) -> None:
-        sending = (self._objective, trial, process_id(), uuid4().hex)
-        future = self._executor.submit(evaluate_trial, *sending)
+        call = Call(self._objective, trial, process_id(), uuid4().hex, self._pauses)
+        future = self._executor.submit(self._evaluates, call)
         self._sent[future] = trial
         future.add_done_callback(self._back.put)
 
@@ -292,11 +372,17 @@ class Run:
         if pending:
             self._waited = True
             first = min(pending, key=lambda trial: trial.number)
-            warnings.warn(
-                f"the run is waiting for {len(pending)} trials of other workers, the first being "
-                f"trial {first.number} ({first.name}), asked for by {first.worker}: if nobody is "
-                "evaluating it any more, tell, fail or cancel it.",
-                stacklevel=5,
+            again = self._log.free_in(first)
+            what = (
+                f"if nobody is evaluating it any more, call study.cancel({first.number})"
+                if again is None
+                else f"if nothing is heard from there, it is given out again in {max(again, 0.0):.0f} s"
+            )
+            warn_caller(
+                UserWarning(
+                    f"the run is waiting for {count(len(pending), 'trial')} of other workers, the first "
+                    f"being trial {first.number} ({first.name}), asked for by {first.worker}: {what}."
+                )
             )
 
     def _keep(self, back: list[Future[Any]]) -> None:
@@ -331,7 +417,8 @@ class Run:
                         # what is kept. The trial stays open.
                         ending = ending or outside
                     elif told != self._most:
-                        ended.append(self._log.close(trial, "told", now, value=value))
+                        closed = self._log.close(trial, "told", now, value=value, reason=words)
+                        ended.append(closed)
                         told += 1
                     continue
                 failures += 1
@@ -343,6 +430,7 @@ class Run:
                 if ending is None and (hopeless or failures > self._max_failures):
                     ending = error
                     which = f"trial {trial.number}, arm {trial.name!r}"
+                    which += "" if trial.block is None else f" on block {trial.block!r}"
                     if words is not None:
                         goes_on = "run(max_failures=…) goes on after failures"
                         error.add_note(f"This was the evaluation of {which}; {goes_on}.")

@@ -74,10 +74,7 @@ class UntoldResults:
                     break  # this folder cannot be written to
 
     def __str__(self) -> str:
-        way = (
-            f"study.tell_many(read_untold({str(self.path)!r}), if_told='same') with "
-            "shortlist.study.running.untold_results.read_untold"
-        )
+        way = f"study.tell_many(shortlist.read_untold({str(self.path)!r}), if_told='same')"
         return (
             f"{self.results} finished results are kept in {self.path}, one per line: when the storage "
             f"is available again, tell them with {way}."
@@ -85,7 +82,15 @@ class UntoldResults:
 
 
 def read_untold(path: str | os.PathLike[str]) -> list[tuple[int, float]]:
-    """The trials and values of a file that the error of a run names, for ``study.tell_many``."""
+    """The trials and values of a file that the error of a run names, for ``study.tell_many``.
+
+    A run writes such a file when results came and the storage was away.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    """
     try:
         with regular_file(path, InvalidInput).open(newline="", encoding="utf-8") as file:
             return [(int(row["trial"]), float(row["value"])) for row in csv.DictReader(file)]
