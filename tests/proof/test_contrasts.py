@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
-from tests.proof.drawn import KINDS, K, all_pairs, design, features, with_values
 
 from shortlist.proof.contrasts import Own, Paired, rooted
 from shortlist.proof.plan import Plan
+from tests.proof.drawn import KINDS, K, all_pairs, design, features, with_values
 
 
 def weights_of_results(plan):

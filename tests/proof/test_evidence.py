@@ -9,13 +9,13 @@ from copy import copy
 import numpy as np
 import pytest
 from scipy.stats import binom
-from tests.proof.drawn import KINDS, K, all_pairs, couples, design, features, with_values
 
 from shortlist.proof.evidence import Pairs
 from shortlist.proof.increments import BlockBets, PlanBets, Student, SubGaussian
 from shortlist.proof.naming import least_slack
 from shortlist.proof.plan import Plan
 from shortlist.proof.pooled import PooledBets
+from tests.proof.drawn import KINDS, K, all_pairs, couples, design, features, with_values
 
 
 def alike(pairs, sizes):

@@ -43,7 +43,11 @@ class Bounded(Noise):
         return [self.low, self.high]
 
     def suited(
-        self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
+        self,
+        sub_gaussian: Choice,
+        in_range: Choice,
+        own_sigma: Choice | None = None,
+        one_sigma: Choice | None = None,
     ) -> Choice:
         """What is for results in a range, unless a class of one's own states a σ that says more."""
         return in_range if self.sigma == (self.high - self.low) / 2.0 else sub_gaussian

@@ -12,7 +12,6 @@ import numpy as np
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
-from shortlist.noise.replicates import FirstResults
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 
@@ -146,13 +145,23 @@ class Noise(ABC):
     # Results
 
     def suited(
-        self, sub_gaussian: Choice, in_range: Choice, own_sigma: Choice | None = None
+        self,
+        sub_gaussian: Choice,
+        in_range: Choice,
+        own_sigma: Choice | None = None,
+        one_sigma: Choice | None = None,
     ) -> Choice:
         """The one that is for noise of this kind: sub-Gaussian, results in a range, or normal noise.
 
-        The last is for a σ of its own for each arm that is not known, where there is such.
+        The last two are for a σ that is not known, of its own for each arm or one for all, where there are
+        such.
         """
         return sub_gaussian
+
+    @property
+    def scale(self) -> float:
+        """σ, as a unit: 1 where it is not known."""
+        return 1.0 if math.isnan(self.sigma) else self.sigma
 
     def limits_given(self, mirrored: bool) -> tuple[float, float]:
         """The least and the largest result that an algorithm is given, negated if they are mirrored."""
@@ -188,29 +197,6 @@ class Noise(ABC):
     def why_no_more_arms(self) -> str:
         """Why it does not say what the noise of other arms is, in words; empty if it does."""
         return ""
-
-    # σ from results
-
-    @property
-    def awaits_estimate(self) -> bool:
-        """Whether σ is still to be estimated."""
-        return math.isnan(self.sigma)
-
-    def initial_pulls(self, once: Integers, rounds: int, arms: int) -> Integers:
-        """The initial pulls, of which some are wanted ``rounds`` times, enough to know σ by."""
-        return np.tile(once, rounds)
-
-    def left_of(self, delta: float) -> float:
-        """The part of δ that knowing σ leaves to the algorithm."""
-        return delta
-
-    def known_by(self, first: FirstResults, delta: float) -> Noise | None:
-        """The noise as the first results show it; None while they lack, or where σ is given."""
-        return None
-
-    def within_blocks(self) -> Noise:
-        """The same where results of different blocks are shifted; raises where that cannot be."""
-        return self
 
     @property
     def to_shift(self) -> str:
