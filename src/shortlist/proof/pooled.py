@@ -19,6 +19,8 @@ BROAD = math.log(0.015), math.log(3.0)
 AT_ONCE, MOST_KEPT = 200, 4000
 #: By which ln E may be too small, and the steps that this takes at most.
 CLOSE, STEPS = 2e-3, 60
+#: A sum below that is made anew from logarithms.
+UNDERFLOW = 1e-200
 #: Taken off ln E for rounding errors, and for those of every result.
 ROUNDING, ROUNDING_OF_EACH = 1e-6, 1e-11
 
@@ -162,12 +164,22 @@ class PooledBets:
         for i in (1, 2):
             np.multiply(ups[:, i - 1], fall, out=ups[:, i])
             np.multiply(downs[:, :, i - 1], rise, out=downs[:, :, i])
-        moments = ups @ (pi @ downs)
-        total = np.maximum(moments[:, 0, 0], TINY)
+        moments, top = ups @ (pi @ downs), tops[0] + tops[1]
+        low = np.flatnonzero(moments[:, 0, 0] < UNDERFLOW)
+        if len(low):  # the largest bets of both arms have no weight together
+            with np.errstate(divide="ignore"):
+                table = up[low, :, None] + down[low, None, :] + np.log(pi[low])
+            top[low] = table.max(axis=(1, 2))
+            table = np.exp(table - top[low, None, None])
+            powers = np.arange(3)[:, None]
+            moments[low] = np.einsum(
+                "pgh,pig,pjh->pij", table, fall[low, None] ** powers, rise[low, None] ** powers
+            )
+        total = moments[:, 0, 0]
         slope = (o * moments[:, 0, 1] - n * moments[:, 1, 0]) / total
         bend = o * (o + 1.0) * moments[:, 0, 2] + n * (n + 1.0) * moments[:, 2, 0]
         bend = (bend - 2.0 * n * o * moments[:, 1, 1]) / total - slope**2
-        return tops[0] + tops[1] + np.log(total), slope, bend
+        return top + np.log(total), slope, bend
 
 
 def _distinct(arms: Integers, values: Reals) -> tuple[Integers, Reals, Reals]:

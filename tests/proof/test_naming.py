@@ -1,0 +1,151 @@
+import math
+
+import numpy as np
+import pytest
+
+from shortlist.proof.evidence import Pairs
+from shortlist.proof.increments import SubGaussian
+from shortlist.proof.naming import Naming, difference_bounds, share_of
+from shortlist.proof.plan import Plan
+from tests.proof.drawn import K, all_pairs, design, with_values
+from tests.proof.test_evidence import ALL, EVIDENCE, drawn, results
+
+
+def mask(*arms, of=K):
+    return np.isin(np.arange(of), arms)
+
+
+def naming(evidence=None, **risks):
+    """Sets of arms by their digits, with risks."""
+    sets = {mask(*map(int, key[1:])).tobytes(): risk for key, risk in risks.items()}
+    rows = np.flatnonzero(np.any([np.frombuffer(key, bool) for key in sets], axis=0))
+    pairs = Pairs(rows, K)
+    return Naming(sets, 0.85, evidence or SubGaussian(pairs, np.full(len(pairs), 0.2)))
+
+
+def test_shares_add_up_to_at_most_one_and_never_end():
+    shares = [share_of(k) for k in range(20_000)]
+    assert sum(shares) <= 1.0 + 1e-12
+    assert sum(shares) > 0.999
+    assert min(shares) > 0.0
+    assert sorted(shares, reverse=True) == shares
+
+
+def test_the_level_is_the_risk_of_the_set_and_infinite_for_others():
+    of = naming(s01=0.04, s02=0.01)
+    assert of.level(mask(0, 1)) == pytest.approx(math.log(25.0))
+    assert of.level(mask(0, 2)) == pytest.approx(math.log(100.0))
+    assert of.level(mask(1, 2)) == math.inf
+    assert [each.nonzero()[0].tolist() for each in of.sets] == [[0, 1], [0, 2]]
+
+
+def test_another_share_changes_risks_alike():
+    of = naming(s01=0.04, s02=0.01)
+    of.move_to(0.85 / 4.0)
+    assert of.level(mask(0, 1)) == pytest.approx(math.log(100.0))
+    assert of.level(mask(0, 2)) == pytest.approx(math.log(400.0))
+
+
+def plans(kind, name, count=4, seed=7):
+    rng = np.random.default_rng(seed)
+    means, made = rng.uniform(0.2, 0.8, K), []
+    for _ in range(count):
+        plan = design(kind, rng)
+        made.append(with_values(plan, results(name, plan, means, rng)))
+    return made
+
+
+def test_what_pairs_lack_is_by_the_largest_evidence_so_far():
+    of, (b, c) = naming(s01=0.05), (np.array([0, 1]), np.array([3, 4]))
+    seen = []
+    for plan in plans("own", "known σ"):
+        of.after(plan)
+        seen.append(of.evidence.log_e(b, c, 0.1))
+        lacks = of.missing(b, c, 30.0, 0.1)
+        np.testing.assert_allclose(lacks, 30.0 - np.max(seen, axis=0))
+        np.testing.assert_allclose(of.missing(b, c, 30.0, 0.1), lacks)
+    wider = of.missing(b, c, 30.0, 5.0)
+    assert (wider < lacks).all()
+    assert (of.missing(b, c, 30.0, 0.1) == wider).all()  # what passed has passed
+    assert of.missing(np.array([5]), np.array([0]), 30.0, 0.1) == [math.inf]
+
+
+def test_results_that_nobody_asked_for_prove_nothing():
+    of, (b, c) = naming(s01=0.05), (np.array([0]), np.array([3]))
+    (plan,) = plans("own", "known σ", 1)
+    of.after(Plan(plan.arms, plan.values, plan.noise, plan.expected, evidence=False))
+    assert of.missing(b, c, 3.0, 0.0) == [math.inf]
+
+
+def test_only_rows_of_arms_in_sets_have_a_place():
+    of = naming(s01=0.04, s02=0.01)
+    assert len(of.peak) == 3 * K
+
+
+@pytest.mark.parametrize(("name", "kind"), ALL)
+def test_again_after_a_correction_is_evidence_from_scratch(name, kind):
+    pairs = Pairs(np.array([0, 1]), K)
+
+    def begun():
+        sizes = np.random.default_rng(1).uniform(0.05, 0.5, len(pairs))
+        return Naming({mask(0, 1).tobytes(): 0.05}, 0.85, EVIDENCE[name][0](pairs, sizes), since=1)
+
+    made, b, c = plans(kind, name), np.array([0, 0, 1]), np.array([2, 5, 4])
+    corrected, right = begun(), begun()
+    for plan in made[1:]:
+        corrected.after(plan)
+        corrected.missing(b, c, math.inf, 0.0)
+    made[2] = made[2].corrected(3, 1.0 - made[2].values[3])
+    made[0] = made[0].corrected(0, 0.9)  # from before the naming
+    made[1] = Plan(
+        made[1].arms,
+        made[1].values,
+        made[1].noise,
+        made[1].expected,
+        made[1].features,
+        made[1].blocks,
+        made[1].paired,
+        evidence=False,
+    )
+    corrected.again(made, 0.0)
+    for plan in made[1:]:
+        right.after(plan)
+        right.missing(b, c, math.inf, 0.0)
+    assert (corrected.evidence.log_e(b, c, 0.1) == right.evidence.log_e(b, c, 0.1)).all()
+    assert (corrected.missing(b, c, 3.0, 0.0) == right.missing(b, c, 3.0, 0.0)).all()
+
+
+def test_a_set_and_pairs_with_an_arm_added_later_need_another_naming():
+    of = naming(s01=0.05)
+    for plan in plans("own", "known σ"):
+        noise, expected = np.append(plan.noise, 0.1), np.append(plan.expected, 0.5)
+        arms, values = np.r_[plan.arms, K, K], np.r_[plan.values, 1.0, 2.0]
+        of.after(Plan(arms, values, noise, expected))
+    wide = mask(0, 1, of=K + 1)
+    assert of.level(wide) == pytest.approx(math.log(20.0))
+    assert of.level(mask(0, K, of=K + 1)) == math.inf
+    lacks = of.missing(np.array([0, 0, K]), np.array([K, 2, 0]), 3.0, 0.0)
+    assert np.isinf(lacks).tolist() == [True, False, True]
+
+
+def test_bounds_of_differences_hold_the_evidence_of_both_directions():
+    evidence, _ = drawn("known σ", "linear", 3)
+    of = Naming({mask(0, 1).tobytes(): 0.05}, 0.85, evidence)
+    b, c = all_pairs()
+    low, high = difference_bounds([(of, 2.0)], b, c)
+    assert (low < high).all()
+    np.testing.assert_allclose(evidence.log_e(b, c, -low), 2.0, atol=1e-3)
+    np.testing.assert_allclose(evidence.log_e(c, b, high), 2.0, atol=1e-3)
+    half = Naming(
+        {mask(0).tobytes(): 0.05}, 0.85, SubGaussian(Pairs(np.array([0]), K), np.full(K, 0.2))
+    )
+    for plan in plans("own", "known σ"):
+        half.after(plan)
+    low, high = difference_bounds([(half, 2.0)], np.array([0, 1]), np.array([1, 0]))
+    assert np.isfinite([low[0], high[1]]).all()
+    assert low[1] == -math.inf
+    assert high[0] == math.inf
+    both = difference_bounds([(half, 2.0), (of, 2.0)], b, c)
+    alone = difference_bounds([(of, 2.0)], b, c)
+    assert (both[0] >= alone[0]).all()
+    assert (both[1] <= alone[1]).all()
