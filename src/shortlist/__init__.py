@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.registry import algorithms as algorithms
-    from shortlist.plans.guide import Guided as Guided
+    from shortlist.plans.guess_and_verify import Guided as Guided
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
     from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
@@ -54,7 +54,7 @@ _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
 _HOMES = {
     "algorithms": "shortlist.catalog.registry",
     "GIFA": "shortlist.catalog.gifa",
-    "Guided": "shortlist.plans.guide",
+    "Guided": "shortlist.plans.guess_and_verify",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
     "compare": "shortlist.simulation.comparison",

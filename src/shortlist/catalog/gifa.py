@@ -297,9 +297,7 @@ class GIFA(Algorithm):
         else:
             initial = INITIALIZATIONS[first](shown)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
-        if problem.noise.needs_replicates and not len(initial):
-            initial = auto(shown)
-        return problem.noise.initial_pulls(initial, rounds, problem.arms)
+        return np.tile(initial, rounds)
 
     def _spanning(self, problem: Problem, features: Reals) -> Integers:
         """Arms that span the features, well spread in the basis used; mostly computed before."""

@@ -278,8 +278,8 @@ def _outlook_entries(
         return
     if problem.cells is not None and outlook.forecast is None:
         yield "at most", f"{problem.cells:,} evaluations: every arm on every block."
-    if problem.noise.awaits_estimate:
-        yield "then", "σ is estimated; only then can the rest be forecast."
+    if problem.noise.needs_replicates:
+        yield "then", "σ is not known, and without it the rest cannot be forecast."
         return
     if outlook.misfit is None:
         depends = f"it depends on how far apart the means of ranks {m} and {m + 1} are."

@@ -20,7 +20,6 @@ from shortlist.engine.some_arms import SomeArms
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
-from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.blockwise import is_identity
 from shortlist.printable import slack_words
 from shortlist.problem import Problem
@@ -74,6 +73,8 @@ class Algorithm(ABC):
         The kinds of blocks that it works with.
     uses_costs : bool
         Whether it minimises the cost, not the number of evaluations.
+    searches : bool
+        Whether what is asked may change on the way, and what was decided stays where a result is corrected.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Algorithm(ABC):
     interval: ArmInterval | None = None
     takes: tuple[str, ...] = (NO_BLOCKS.word,)
     uses_costs: bool = False
+    searches: ClassVar[bool] = False
     kinds: ClassVar[dict[str, type[Algorithm]]] = {}  # all classes, by their names
 
     def __init_subclass__(cls, **given: Any) -> None:
@@ -200,21 +202,14 @@ class Procedure:
         """
         return -values if self.problem.minimizes else values
 
-    def estimated(self, first: FirstResults) -> Procedure | None:
-        """The same with what the first results say of σ; None while they lack.
-
-        It may be that σ is still to be estimated, from more initial pulls.
-        """
-        problem, arms = self.problem, self.arms_left
-        noise = self.noise.known_by(first, problem.delta)
-        if noise is None:
-            return None
-        return self.on(replace(problem, noise=noise.among(arms, problem.arms)), arms)
-
     def on(self, problem: Problem, arms: Integers) -> Procedure:
         """The same algorithm on another problem, of whose arms only some are left."""
+        bound = self.rebind(problem)
         if len(arms) == problem.arms:
-            return self.rebind(problem)
+            return bound
+        if bound.engine.searches:
+            found = bound.parts._replace(engine=bound.engine.among(arms))
+            return replace(bound, make=lambda: found, left=arms)
         inner = self.rebind(problem.of_arms(arms))
         own = is_identity(inner.engine.setup.features)
         features = np.eye(problem.arms) if own else problem.reduced

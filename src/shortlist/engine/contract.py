@@ -125,15 +125,8 @@ class AnyEngine(Protocol):
         """Whether two threads make more runs than one: not where both need the interpreter."""
 
     @property
-    def goes_on(self) -> bool:
-        """Whether it can go on with what it knows when arms are retired or added."""
-
-    def go_on(self, before: Any, places: Integers, seed: int, *, proves: bool) -> Any:
-        """The round that follows one for other arms, where ``goes_on``.
-
-        ``places`` says which of those arms each arm is, ``NO_ARM`` for one that was added. Where it
-        no longer ``proves``, what came before only guides.
-        """
+    def searches(self) -> bool:
+        """Whether what is asked may change on the way: see ``plans.search_engine``."""
 
     def posterior(self) -> Posterior:
         """An empty posterior."""

@@ -75,7 +75,7 @@ class Engine:
     after_pilot: Integers  # the pulls of every arm after a pilot
     # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
-    goes_on: ClassVar[bool] = False  # all results are processed again where arms are retired
+    searches: ClassVar[bool] = False  # all results are processed again where arms are retired
 
     def __getstate__(self) -> dict[str, Any]:
         """What a pickle takes along: not what was made of it for this process."""
@@ -116,10 +116,6 @@ class Engine:
     def _compiled(self) -> bool:
         """Whether every rule is machine code; one that is not takes the loop with it."""
         return all(rule.is_compiled for rule in self.rules.values())
-
-    def go_on(self, before: Round, places: Integers, seed: int, *, proves: bool) -> Round:
-        """Not offered: all results are processed again."""
-        raise NotImplementedError
 
     def posterior(self) -> Posterior:
         """An empty posterior."""

@@ -9,7 +9,6 @@ import numpy as np
 from shortlist.arrays import NO_ARM, NO_BLOCK
 from shortlist.engine.round import Round, Routines
 from shortlist.engine.settings import PILOT_ENDS, PULL, SINGULAR, STOP, Settings
-from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.least_squares import take_in
@@ -57,15 +56,6 @@ class Steps(Record):
     def part(self, first: int, end: int) -> Steps:
         """The steps from ``first`` up to ``end``."""
         return self.mapped(lambda array: array[first:end])
-
-    def first_results(self, wanted: Integers) -> FirstResults:
-        """The results among them, as the noise is given those of the initial pulls."""
-        places = np.flatnonzero(self.kinds == TAKE)
-        free = (self.held == 0) & np.isin(self.kinds, (TAKE, DECIDE))
-        ends = np.logical_or.reduceat(free, places) if len(places) else free[:0]
-        return FirstResults(
-            self.arms[places], self.blocks[places], self.values[places], ends, wanted
-        )
 
     @classmethod
     def supposing(cls, arms: list[int]) -> Steps:

@@ -193,15 +193,7 @@ class SomeArms:
         """Whether two threads make more runs than one."""
         return self.inner.benefits_from_threads
 
-    @property
-    def goes_on(self) -> bool:
-        """Whether it can go on with what it knows when arms are retired or added."""
-        return self.inner.goes_on
-
-    def go_on(self, before: Any, places: Integers, seed: int, *, proves: bool) -> SomeRound:
-        """The round that follows one for other arms."""
-        past = before.inner if isinstance(before, SomeRound) else before
-        return self._round(self.inner.go_on(past, places, seed, proves=proves))
+    searches = False
 
     def posterior(self) -> SomePosterior:
         """An empty posterior."""

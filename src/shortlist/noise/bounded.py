@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -168,22 +169,6 @@ class StatedRange:
     def noise(self, stated: Noise, algorithm: str) -> Noise:
         """The results in the range that is stated."""
         return InRange(*stated.limits, stated, algorithm)
-
-
-@dataclass(frozen=True)
-class WithinBlocks(StatedRange):
-    """The same for differences within blocks: a range must be stated."""
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range that is stated, if one is."""
-        if not stated.takes_range:
-            raise InvalidSetting(
-                f"{algorithm} compares results that lie in a range, or whose differences are normal: "
-                "write sigma='bounded' with reward_range=(low, high), such as (0, 1) for scores; or "
-                "sigma='estimate per arm' for the seeds of a simulator (blocks='random'); or leave "
-                "out blocks."
-            )
-        return super().noise(stated, algorithm)
 
 
 def _range(given: object) -> tuple[float, float]:

@@ -164,10 +164,6 @@ class Each(ByArm):
             *(positive(f"sigma of arm {n!r}", v) for n, v in zip(names, values, strict=True))
         )
 
-    def within_blocks(self) -> EachWithinBlocks:
-        """The same, of which a larger one cannot be estimated for each arm."""
-        return EachWithinBlocks(*self.each)
-
     @property
     def figures(self) -> list[float]:
         """σ of every arm."""
@@ -197,21 +193,6 @@ class Each(ByArm):
             "deviation. These were given, not estimated. If the true noise of an arm is larger, "
             "the claim does not hold."
         )
-
-
-class EachWithinBlocks(Each):
-    """A σ for every arm, given, where results of different blocks are shifted."""
-
-    word = ""  # an algorithm makes it, and nobody states it
-
-    @property
-    def as_stated(self) -> Noise:
-        """The same for results without blocks."""
-        return Each(*self.each)
-
-    def larger(self, spread: Spread) -> list[str]:
-        """A number for all arms."""
-        return [self.larger_number_for_all(spread)]
 
 
 def each_arm(what: str, values: Any, names: Sequence[Label]) -> list[Any]:

@@ -32,13 +32,13 @@ class Noise(ABC):
     word : str
         What the kind is called where it is stored, and for most kinds in ``sigma=``.
     sigma : float
-        σ, that of the noisiest arm where they differ; NaN until it is estimated.
+        σ, that of the noisiest arm where they differ; NaN if it is not known.
     limits : tuple of float
         The least and the largest result that can be.
     takes_range : bool
         Whether it is stated with a ``reward_range``.
     needs_replicates : bool
-        Whether σ comes from the initial pulls, whether or not they are in.
+        Whether σ is not known, and results must show it.
     uses_sigma : bool
         Whether widths are multiples of σ.
     large : float
@@ -197,11 +197,6 @@ class Noise(ABC):
     def why_no_more_arms(self) -> str:
         """Why it does not say what the noise of other arms is, in words; empty if it does."""
         return ""
-
-    @property
-    def to_shift(self) -> str:
-        """How a study with this noise states that blocks are shifted."""
-        return "blocks='shift'"
 
     @property
     def flaws(self) -> list[str]:
@@ -364,25 +359,16 @@ class ResultModel(Protocol):
         """The noise as the algorithm of this name takes it; raises where it cannot."""
 
 
-class ShiftedBlocks:
-    """Bounds for sub-Gaussian noise where results of different blocks are shifted."""
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The noise within blocks."""
-        return stated.within_blocks()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ShiftedBlocks)
-
-    def __hash__(self) -> int:
-        return hash(ShiftedBlocks)
-
-
 class SubGaussian:
     """Bounds for sub-Gaussian noise: it is taken as it is stated."""
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The noise that is stated."""
+        """The noise that is stated, if σ is known."""
+        if stated.needs_replicates:
+            raise InvalidSetting(
+                f"{algorithm} needs a σ, and sigma={stated.word!r} gives none: give a number for sigma, or "
+                "leave out algorithm= and threshold= (Guess-and-verify needs no σ)."
+            )
         return stated
 
     def __eq__(self, other: object) -> bool:

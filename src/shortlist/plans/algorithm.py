@@ -161,12 +161,6 @@ class Planned(Algorithm):
                 f"{self.beyond}, or leave out arms that are known to be bad."
             )
         noise = self.results.noise(problem.noise, self.name)
-        if problem.noise.needs_replicates and not self.uses_noise:
-            raise InvalidSetting(
-                f"{self.name} makes plans of its own, without the replicates that "
-                f"sigma={problem.noise.word!r} needs: give a number for sigma, or another "
-                "algorithm, such as Guess-and-verify."
-            )
         relation = self.relation(problem)
         looks = relation.uses_features or relation.guide
         features = problem.reduced if looks else np.eye(problem.arms)
@@ -183,7 +177,7 @@ class Planned(Algorithm):
         setting = ThresholdInputs.of(
             problem, classical=classical, rank=features.shape[1], sigma=noise.sigma
         )
-        given = problem.m, noise.sigma, noise.left_of(problem.delta), problem.epsilon
+        given = problem.m, noise.sigma, problem.delta, problem.epsilon
         reduced = ReducedProblem(
             features,
             *given,
@@ -196,10 +190,6 @@ class Planned(Algorithm):
             reduced = reduced._replace(noise=problem.relative_noise)
         if self.uses_costs:
             reduced = reduced._replace(costs=problem.costs.of_arms(problem.arms))
-        if noise.needs_replicates:  # the same plan before σ is known and after
-            once = np.repeat(np.arange(problem.arms), self.strategy(reduced).plan)
-            pulls = noise.initial_pulls(once, 1, problem.arms)
-            reduced = reduced._replace(first=np.bincount(pulls, minlength=problem.arms))
         relation = relation_on(problem, self.relation)
         return Parts(self.threshold, setting, relation, self.engine(self.strategy, reduced))
 

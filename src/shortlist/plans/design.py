@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.errors import SingularDesign
+from shortlist.plans.least_squares import whitened
 
 TINY = 1e-300
 NEARLY = 1.05  # times the optimum is good enough
@@ -20,15 +20,6 @@ EVEN = 1e-3  # share of equal weights in all designs, which keeps them far from 
 STEPS, OWN_STEPS = 60, 100
 MOST_PAIRS = 400  # with features: of a rank of some dozens more decide nothing
 MANY_PAIRS = 20_000  # without them: beyond, only the two hardest of each arm count
-
-
-def whitened(x: Reals, precision: Reals) -> Reals:
-    """L⁻¹xᵀ with Σ precision_a x_a x_aᵀ = LLᵀ."""
-    try:
-        factor = np.linalg.cholesky((x.T * precision) @ x)
-    except np.linalg.LinAlgError:
-        raise SingularDesign("the features are too near to a lower rank for a design.") from None
-    return np.asarray(np.linalg.solve(factor, x.T))
 
 
 def spread_design(x: Reals, used: Mask, costs: Reals) -> Reals:

@@ -140,6 +140,8 @@ class PlanEngine:
     ``strategy`` makes the strategy before its first result from the reduced problem.
     """
 
+    searches = False
+
     def __init__(
         self,
         strategy: Callable[[ReducedProblem], Strategy],
@@ -172,19 +174,6 @@ class PlanEngine:
     def benefits_from_threads(self) -> bool:
         """Whether two threads make more runs than one: not where both need the interpreter."""
         return self.aim.certifies and len(self.problem.features) >= ARMS_FOR_THREADS
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether its strategy can go on when arms are retired or added."""
-        return self._first.goes_on
-
-    def go_on(
-        self, before: PlanProgress, places: Integers, seed: int, *, proves: bool
-    ) -> PlanProgress:
-        """What the strategy takes over from one for other arms."""
-        now, known = self.round(), (before.strategy, places, before.results, seed)
-        now.results = now.strategy.go_on(*known, proves=proves)
-        return now
 
     def stops(self, strategy: Strategy) -> bool:
         """Whether the last decision ends the search."""

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.plans.design import by_chance, pair_design, rounded, whitened
+from shortlist.plans.design import by_chance, pair_design, rounded
+from shortlist.plans.least_squares import connected, laplacian, rooted, whitened
 from shortlist.plans.noises import TINY, NoiseModel, Pace, Totals
 from shortlist.plans.question import Question
 from shortlist.proof.contrasts import per_block
@@ -23,7 +24,6 @@ PRICE = 1.0  # of not knowing the gap, in ln E
 LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
 LEAST_INFORMATION = 0.05  # of what a gap is known by: the same for plans
 DRAWS = 1000
-SMALL, NOTHING = 1e-9, 1e-6  # of the largest eigenvalue; of an eigenvector
 DEPARTURES = 10  # grid of the variance of departures from linear means
 
 
@@ -375,30 +375,3 @@ def nearly_linear_within(
         if found > best:
             best, chosen = found, (float(departure), white, null)
     return chosen
-
-
-def laplacian(arms: Integers, blocks: Integers, precision: Reals, count: int) -> Reals:
-    """The information on the means of results on blocks (0, 1, …), where each has a free level.
-
-    Examples
-    --------
-    >>> laplacian(np.array([0, 1]), np.array([0, 0]), np.ones(2), 2).tolist()
-    [[0.5, -0.5], [-0.5, 0.5]]
-    """
-    table = np.zeros((int(blocks.max(initial=0)) + 1, count))
-    np.add.at(table, (blocks, arms), precision)
-    total = np.maximum(table.sum(axis=1), TINY)
-    return np.asarray(np.diag(table.sum(axis=0)) - table.T @ (table / total[:, None]))
-
-
-def rooted(x: Reals, matrix: Reals) -> tuple[Reals, Reals]:
-    """W with WᵀW = X(XᵀMX)⁺Xᵀ, and the directions of the arms in which M (or its diagonal) tells nothing."""
-    inner = x.T @ matrix @ x if matrix.ndim > 1 else (x.T * matrix) @ x
-    sizes, vectors = np.linalg.eigh(inner)
-    good = sizes > SMALL * max(float(sizes[-1]), TINY)
-    return (vectors[:, good] / np.sqrt(sizes[good])).T @ x.T, vectors[:, ~good].T @ x.T
-
-
-def connected(null: Reals, b: Integers, c: Integers) -> Mask:
-    """Whether pairs of arms differ in no direction of which nothing is known."""
-    return np.asarray((np.abs(null[:, b] - null[:, c]) < NOTHING).all(axis=0))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS, Random, Shift
 from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
 from shortlist.errors import InvalidSetting
@@ -87,6 +86,7 @@ class GuessAndVerify(Algorithm):
     interval = INTERVAL
     takes = TAKEN
     uses_costs = True
+    searches = True
 
     @property
     def name(self) -> str:  # type: ignore[override]  # made of the settings
@@ -211,13 +211,4 @@ class Guided(GuessAndVerify):
         return {}
 
 
-def with_arms(question: Question, problem: Problem) -> tuple[Reals | None, Reals, NoiseModel]:
-    """What a search is to be told of arms that a problem has beyond those of a question."""
-    new = slice(question.arms, None)
-    rows = None if question.features is None else problem.reduced[new]
-    noise = model_of(problem.noise, problem.arms)
-    return rows, problem.costs.of_arms(problem.arms)[new], noise
-
-
 ALGORITHMS = {each.name: each for each in (GuessAndVerify(), GuessAndVerify(BY_OWN))}
-__all__ = ["ALGORITHMS", "GuessAndVerify", "Guided", "replace", "with_arms"]

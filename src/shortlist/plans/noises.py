@@ -49,10 +49,6 @@ class Totals:
             self.squares + np.bincount(arms, values**2, size),
         )
 
-    def with_arms(self, more: int) -> Totals:
-        """With arms that have no result."""
-        return Totals(*(np.append(each, np.zeros(more, each.dtype)) for each in vars(self).values()))
-
     @property
     def averages(self) -> Reals:
         """The average of each arm's results; 0 where there is none."""
@@ -124,10 +120,6 @@ class NoiseModel(ABC):
         kind = SubGaussian if self.known else Student  # by their own spread, also where σ is one
         return Compared(kind, OWN_SIZE * np.sqrt(usual))
 
-    def with_arms(self, each: Reals) -> NoiseModel:
-        """The same with more arms, of these σ where every arm has one that is known."""
-        return self
-
 
 @dataclass(frozen=True, eq=False)
 class Known(NoiseModel):
@@ -145,10 +137,6 @@ class Known(NoiseModel):
     def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
         """A mixture over the gap."""
         return SubGaussian(pairs, sizes)
-
-    def with_arms(self, each: Reals) -> Known:
-        """With σ of more arms."""
-        return Known(np.append(self.sigma, each))
 
 
 class Unknown(NoiseModel):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -100,22 +99,6 @@ class Question:
         """The same with features that are not relied on."""
         return replace(self, relies=False)
 
-    def with_arms(self, rows: Reals | None, costs: Reals, noise: NoiseModel) -> Self:
-        """The same with more arms, after the others."""
-        more, x = len(costs), self.features
-        shared = self.shared
-        if shared is not None and shared.controls:
-            shared = replace(shared, controls=(*shared.controls, *[0] * more))
-        return replace(
-            self,
-            arms=self.arms + more,
-            features=x if x is None else np.vstack([x, rows]),
-            costs=np.append(self.costs, costs),
-            out=np.append(self.out, np.zeros(more, np.bool_)),
-            noise=noise,
-            shared=shared,
-        )
-
     def best(self, means: Reals) -> Mask:
         """The m arms of largest mean of those that may be listed; among equal ones the first."""
         inside = np.zeros(self.arms, np.bool_)
@@ -139,16 +122,3 @@ class Question:
         spanned = np.abs(x - x @ right @ right.T).max(axis=1) <= 1e-8 * np.abs(x).max()
         spanned[self.controls] = False
         return np.asarray(x @ right / sizes[kept] * spanned[:, None])
-
-
-def mask_of(arms: int, some: Sequence[int] | Any) -> Mask:
-    """A mask with these arms.
-
-    Examples
-    --------
-    >>> mask_of(4, [1, 3]).tolist()
-    [False, True, False, True]
-    """
-    mask = np.zeros(arms, np.bool_)
-    mask[np.asarray(some, dtype=int)] = True
-    return mask

@@ -18,7 +18,7 @@ import numpy as np
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.plans.design import rounded, spread_design
 from shortlist.plans.guess import HALF_WIDTH, PRICE, Guess, OpenPairs, Results
-from shortlist.plans.noises import NoiseModel, Totals
+from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.slots import Slots, turns_of
 from shortlist.proof.evidence import Pairs
@@ -139,10 +139,16 @@ class Search:
         out[arm] = False
         self._change(replace(self.question, out=out))
 
-    def add(self, rows: Reals | None, costs: Reals, noise: NoiseModel) -> None:
-        """Go on with more arms, after the others."""
-        self.inside = np.append(self.inside, np.zeros(len(costs), np.bool_))
-        self._change(self.question.with_arms(rows, costs, noise))
+    def add(self, question: Question) -> None:
+        """Go on with the arms that this question has more, after the others."""
+        more, now = question.arms - self.question.arms, self.question
+        self.inside = np.append(self.inside, np.zeros(more, np.bool_))
+        out = np.append(now.out, question.out[now.arms :])
+        self._change(replace(question, out=out, epsilon=now.epsilon, relies=now.relies))
+
+    def go_on(self) -> None:
+        """Make a plan by all that is recorded."""
+        self._decide()
 
     def verify(self) -> None:
         """Prove by arms' own results what relied on features: another claim, with a δ of its own."""
@@ -152,16 +158,28 @@ class Search:
     def widen(self, epsilon: float) -> None:
         """Judge with a larger ε. It asks nothing new: evidence holds for every slack at once."""
         self.question = replace(self.question, epsilon=max(epsilon, self.question.epsilon))
+        self.guess = copy.copy(self.guess)
         self.guess.question = self.question
-        self._decide()
+        self._judge()
 
     def correct(self, plan: int, place: int, value: float) -> None:
         """Put a recorded result right: what was decided stays, evidence is made again."""
+        self.record = list(self.record)
         self.record[plan] = self.record[plan].corrected(place, value)
         for each in self.namings:
             each.again(self.record, self.question.epsilon)
+        weights = self.guess.weights
         self._guess_anew()
-        self._decide()
+        self.guess.weights = weights
+        self.guess.look()
+        self._judge()
+
+    def _judge(self) -> None:
+        """Whether the set is proven, as it is now."""
+        if np.isfinite(self.guess.fit.variances(*self._pairs_of(self.inside))).all():
+            pairs, naming, level = self._state(self.inside)
+            self.stopped = not len(pairs.b)
+            self.boundary = self._boundary(pairs, naming, level)
 
     def _guess_anew(self) -> None:
         """A guess from all that is recorded."""

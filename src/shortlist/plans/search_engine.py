@@ -6,6 +6,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -34,11 +35,12 @@ SLOWER = 1.6  # verifying takes longer than the mean growth of ln E says: measur
 
 
 class Result(NamedTuple):
-    """A result as the search takes it in."""
+    """A result as the search takes it in; ``number`` of all, from 0 on."""
 
     arm: int
     block: int
     value: float
+    number: int = 0
 
 
 class Scale(NamedTuple):
@@ -70,8 +72,10 @@ class Progress:
     def __init__(self, make: Callable[[int], Search]) -> None:
         self._make = make
         self._search: Search | None = None
-        self.later: dict[Cell, tuple[float, bool]] = {}
+        self.later: dict[Cell, tuple[Result, bool]] = {}
         self.beside: list[Result] = []
+        self.recorded: list[list[int]] = []  # the numbers of the results of each plan of the record
+        self.taken = 0
         self.pending: list[Callable[[Search], None]] = []
 
     def begin(self, seed: int) -> None:
@@ -93,6 +97,7 @@ class Progress:
         twin = copy.copy(self)
         twin._search = None if self._search is None else self._search.copy()
         twin.later, twin.beside = dict(self.later), list(self.beside)
+        twin.recorded = list(self.recorded)
         if self._search is not None:
             twin.wanted, twin.results = Counter(self.wanted), list(self.results)
         twin.pending = list(self.pending)
@@ -106,11 +111,11 @@ class Progress:
         self.wanted, self.missing = Counter(self.order), len(self.order)
         self.results: list[Result] = []
         for cell in [each for each in self.order if each in self.later]:
-            self._fill(Result(*cell, self.later.pop(cell)[0]))
+            self._fill(self.later.pop(cell)[0])
         if self.missing:  # what nobody asked for does not wait any longer
-            for cell, (value, asked) in list(self.later.items()):
+            for cell, (result, asked) in list(self.later.items()):
                 if not asked:
-                    self.beside.append(Result(*cell, value))
+                    self.beside.append(result)
                     del self.later[cell]
 
     def _fill(self, result: Result) -> None:
@@ -125,8 +130,10 @@ class Progress:
         named = shared is not None and not shared.requested
         return Cell(result.arm, result.block if named else NO_BLOCK)
 
-    def take(self, result: Result, *, asked: bool) -> None:
+    def take(self, arm: int, block: int, value: float, *, asked: bool) -> None:
         """Take in a result."""
+        result = Result(arm, block, value, self.taken)
+        self.taken += 1
         cell, shared = self._cell(result), self.search.question.shared
         if self.wanted[cell] > 0:
             self._fill(result)
@@ -135,7 +142,7 @@ class Progress:
         elif shared.requested:  # of a plate all results count
             self.results.append(result)
         elif cell not in self.later and result.block >= self.search.next_block:
-            self.later[cell] = result.value, asked
+            self.later[cell] = result, asked
         else:  # of two results of a cell the first counts, or who tells could choose between them
             self.beside.append(result)
 
@@ -163,32 +170,60 @@ class Progress:
     def decide(self) -> None:
         """Give the search the results of its plan; if it is interrupted, all is as before."""
         after = self.copy()
-        search = after.search
-        _advise(search, after.beside)
-        after.beside = []
-        search.take(*_columns(after.results))
+        after._advise(after.beside)
+        after._note(after.results)
+        after.search.take(*_columns(after.results))
         for change in after.pending:
-            change(search)
-        after.pending = []
+            change(after.search)
+        after.pending, after.beside = [], []
         after._plan_anew()
         vars(self).update(vars(after))
 
-    def change(self, change: Callable[[Search], None], *, wait: bool) -> None:
-        """Let the search change, at the end of the plan if it is to ``wait`` for that.
+    def change(self, change: Callable[[Search], None], *, wait: bool = False) -> None:
+        """Let the question change, at the end of the plan if it is to ``wait`` for that.
 
-        Else the results of an unfinished plan guide only: how many there are may depend on them.
+        Else the results of an unfinished plan only guide: how many there are may depend on them.
         """
         if wait and self.results and not self.is_over:
             self.pending.append(change)
             return
         after = self.copy()
-        _advise(after.search, [*after.beside, *after.results])
-        after.beside = []
+        after._advise([*after.beside, *after.results])
         for each in (*after.pending, change):
             each(after.search)
-        after.pending = []
+        after.pending, after.beside = [], []
         after._plan_anew()
         vars(self).update(vars(after))
+
+    def judge(self, change: Callable[[Search], None]) -> None:
+        """Let what is told be judged otherwise; the plan stays."""
+        after = self.copy()
+        change(after.search)
+        vars(self).update(vars(after))
+
+    def correct(self, number: int, value: float) -> None:
+        """Put a result right, wherever it went."""
+        for plan, numbers in enumerate(self.recorded):
+            if number in numbers:
+                place = numbers.index(number)
+                self.judge(lambda search: search.correct(plan, place, value))
+                return
+        for listed in (self.results, self.beside):
+            for place, each in enumerate(listed):
+                if each.number == number:
+                    listed[place] = each._replace(value=value)
+        for cell, (each, asked) in self.later.items():
+            if each.number == number:
+                self.later[cell] = each._replace(value=value), asked
+
+    def _note(self, results: list[Result]) -> None:
+        if results:
+            self.recorded.append([each.number for each in results])
+
+    def _advise(self, results: list[Result]) -> None:
+        if results:
+            self._note(results)
+            self.search.advise(*_columns(results))
 
     def decision(self, *, stop: bool) -> Decision:
         """What was decided: the pair, and what to evaluate next."""
@@ -234,13 +269,8 @@ class Progress:
 
 
 def _columns(results: list[Result]) -> tuple[Integers, Integers, Reals]:
-    arms, blocks, values = zip(*results, strict=True) if results else ((), (), ())
+    arms, blocks, values, _ = zip(*results, strict=True) if results else ((), (), (), ())
     return np.array(arms, np.int64), np.array(blocks, np.int64), np.array(values, np.float64)
-
-
-def _advise(search: Search, results: list[Result]) -> None:
-    if results:
-        search.advise(*_columns(results))
 
 
 class SearchEngine:
@@ -274,7 +304,7 @@ class SearchEngine:
         self.question, self.features, self.noise, self.sigma = question, features, noise, sigma
         self.scale, self.aim = scale, aim
 
-    goes_on = True
+    searches = True
     tests_linearity = False
     benefits_from_threads = False
 
@@ -328,8 +358,7 @@ class SearchEngine:
             elif kind in (TAKE, ADVISE):
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
-                result = Result(arm, int(steps.blocks[step]), self.given(value))
-                now.take(result, asked=bool(kind == TAKE))
+                now.take(arm, int(steps.blocks[step]), self.given(value), asked=bool(kind == TAKE))
             if kind not in (TAKE, ADVISE, DECIDE) or position.is_stopped[0] or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
@@ -353,6 +382,63 @@ class SearchEngine:
             pass
         position.is_initialized[0] = 1
         position.is_stopped[0] = int(now.search.stopped)
+
+    # Changes
+
+    def among(self, arms: Integers) -> SearchEngine:
+        """The same where only these arms may be listed."""
+        out = self.question.out.copy()
+        out[np.setdiff1d(np.arange(len(out)), arms)] = True
+        rest = self.features, self.noise, self.sigma, self.scale, self.aim
+        return type(self)(replace(self.question, out=out), *rest)
+
+    def retire(self, now: Progress, arm: int) -> None:
+        """Go on without an arm.
+
+        At the end of the plan, if what remains of that says the same of the others and the arm would not
+        be answered.
+        """
+        own = now.search.guess.x is None and (
+            self.question.shared is None or self.question.paired
+        )
+        now.give_up(arm)
+        now.change(lambda search: search.retire(arm), wait=own and not now.inside[arm])
+
+    def readmit(self, now: Progress, arm: int) -> None:
+        """Go on with an arm that was retired, from the next plan on."""
+        now.change(lambda search: search.readmit(arm), wait=True)
+
+    def add(self, now: Progress) -> None:
+        """Go on with the arms that this engine has more, from the next plan on."""
+        now.change(lambda search: search.add(self.question), wait=True)
+
+    def verify(self, now: Progress) -> None:
+        """Prove by arms' own results what relied on features."""
+        now.change(Search.verify)
+
+    def correct(self, now: Progress, number: int, value: float) -> None:
+        """Put the result right that was taken in as the n-th."""
+        now.correct(number, self.given(value))
+
+    def widen(
+        self, posterior: Posterior, now: Progress, seed: int, position: Position, *, held: bool
+    ) -> Progress:
+        """Judge what is told with this engine's ε."""
+        now.begin(seed)
+        now.judge(lambda search: search.widen(self.question.epsilon))
+        if position.is_initialized[0] and now.search.stopped:
+            position.is_stopped[0] = 1
+        return now
+
+    def after(self, steps: Steps, seed: int) -> Progress:
+        """A search that begins with these results, which only guide."""
+        now = self.round()
+        now.begin(seed)
+        for arm, block, value in zip(steps.arms, steps.blocks, steps.values, strict=True):
+            now.beside.append(Result(int(arm), int(block), self.given(float(value)), now.taken))
+            now.taken += 1
+        now.change(lambda search: search.go_on())
+        return now
 
     def last_decision(
         self, posterior: Posterior, now: Progress, seed: int

@@ -104,8 +104,6 @@ class Strategy(ABC):
         Whether it is given every single result of a plan, not only their numbers and sums.
     counts_all : bool
         Whether it is also given results of blocks beyond its plan that come before that is complete.
-    goes_on : bool
-        Whether it can go on with what it knows when arms are retired or added.
     tests_linearity : bool
         Whether it tests by itself, with every plan, that the means are linear.
     """
@@ -119,7 +117,6 @@ class Strategy(ABC):
     alone: bool = False
     keeps_values: bool = False
     counts_all: bool = False
-    goes_on: bool = False
     tests_linearity: bool = False
 
     @abstractmethod
@@ -187,32 +184,6 @@ class Strategy(ABC):
     def estimates(self, means: Reals, variances: Reals) -> tuple[Reals, Reals]:
         """Means, and variances in units of σ²; by default those of least squares on all results."""
         return means, variances
-
-    def go_on(
-        self, before: Self, places: Integers, results: PlanResults, seed: int, *, proves: bool
-    ) -> PlanResults:
-        """Take over, before a first result, what a strategy for other arms knows; for ``goes_on``.
-
-        Parameters
-        ----------
-        before : Strategy
-            It is left as it is.
-        places : array of int
-            Which of the arms before each arm is, ``NO_ARM`` for one that was added.
-        results : PlanResults
-            Those of its plan so far. Returned are those of the plan at hand: these, if the same
-            plan goes on.
-        seed : int
-            The study's.
-        proves : bool
-            Whether what came before may prove an answer; else it guides.
-        """
-        raise NotImplementedError
-
-    @property
-    def takes_arms(self) -> bool:
-        """Whether some of δ is left for answers with arms that are added."""
-        return self.goes_on
 
     def no_results(self) -> PlanResults:
         """No result of the plan yet."""

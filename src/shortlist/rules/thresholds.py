@@ -113,7 +113,7 @@ class ThresholdInputs:
             "dimension": problem.arms if classical else problem.dimension,
             "longest": 1.0 if classical else problem.longest,
             "sigma": problem.sigma,
-            "delta": problem.noise.left_of(problem.delta),
+            "delta": problem.delta,
             "S": problem.S,
             "regularization": 0.0,
             "weakest": 0.0,

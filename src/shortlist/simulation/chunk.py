@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from shortlist.arrays import NO_BLOCK
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
-from shortlist.noise.replicates import FirstResults
 from shortlist.numerics.random import run_seeds
 from shortlist.problem import Problem
 from shortlist.rules import rewards
@@ -90,25 +89,9 @@ def chunks_of(
     max_samples: int,
     audit: bool = False,
 ) -> list[Chunk]:
-    """One chunk for each share of the seeds; one per run where σ is estimated by every run."""
-
-    def chunks(procedure: Procedure, shares: list[Any]) -> list[Chunk]:
-        rest = max_samples, uuid4().hex, procedure.problem if audit else None
-        return [Chunk(procedure.engine, reward, parameters, seeds, *rest) for seeds in shares]
-
-    if not procedure.problem.noise.awaits_estimate:
-        return chunks(procedure, shares)
-    initial, wanted = procedure.engine.setup.initial, procedure.engine.setup.wanted
-    if procedure.engine.setup.pace.makes_plans:
-        initial = np.sort(initial)  # a plan is simulated arm by arm
-    made = []
-    for seed in np.concatenate(shares):
-        drawn = rewards.first_rewards(reward, parameters, int(seed), initial)
-        none, ends = np.full(len(initial), NO_BLOCK), np.ones(len(initial), np.bool_)
-        estimated = procedure.estimated(FirstResults(initial, none, drawn, ends, wanted))
-        assert estimated is not None
-        made += chunks(estimated, [np.array([seed])])
-    return made
+    """One chunk for each share of the seeds."""
+    rest = max_samples, uuid4().hex, procedure.problem if audit else None
+    return [Chunk(procedure.engine, reward, parameters, seeds, *rest) for seeds in shares]
 
 
 def _received(engine: AnyEngine, *rest: Any) -> Chunk:

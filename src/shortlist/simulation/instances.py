@@ -328,7 +328,7 @@ def _problem(
 ) -> tuple[Problem, float | NDArray[np.float64]]:
     """The problem of an instance, and its σ in numbers: one, or one for every arm."""
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
-    if problem.noise.awaits_estimate:
+    if problem.noise.needs_replicates:
         raise InvalidSetting(
             "an instance's sigma must be a number, or one per arm: the noise must be known to be "
             f"simulated. Pass sigma={problem.noise.word!r} to compare."

@@ -131,8 +131,8 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
-    if study.problem.noise.awaits_estimate:
-        return Outlook(*first, why_no_bound="σ is not known before it is estimated")
+    if study.problem.noise.needs_replicates:
+        return Outlook(*first, why_no_bound="σ is not known")
     classical, problem = not study.procedure.relation.uses_features, study.problem
     every, misfit = _pilot_means(study, pilot)
     filled = problem.arms - len(pilot) if classical else 0
@@ -270,7 +270,7 @@ def forecast(
             "a forecast depends on how far apart the means are: give spread=…, their standard "
             "deviation over the arms, or means=…, and not both."
         )
-    if problem.noise.awaits_estimate or not study.aim.certifies:
+    if problem.noise.needs_replicates or not study.aim.certifies:
         raise InvalidSetting(
             "there is a forecast for a σ that is given, and for a study without a budget: give "
             "sigma=… as a number, or sigma='bounded', and no budget."

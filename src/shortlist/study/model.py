@@ -7,7 +7,7 @@ import math
 import platform
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +18,10 @@ from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import (
     ADD,
+    ADVISE,
+    CORRECT,
+    READMIT,
     RETIRE,
-    RETIRE_ANEW,
     TAKE,
     VERIFY,
     WIDEN,
@@ -27,10 +29,7 @@ from shortlist.engine.follow import (
     Steps,
 )
 from shortlist.engine.round import Decision
-from shortlist.engine.some_arms import refill
-from shortlist.noise.replicates import earlier_of_same
-from shortlist.plans.guide import Guided
-from shortlist.plans.results import PlanResults
+from shortlist.plans.guess_and_verify import Guided
 from shortlist.problem import Problem
 from shortlist.study.answer import EVERY, arm_table
 
@@ -45,25 +44,16 @@ class Addition(NamedTuple):
 class Model:
     """The algorithm as it stands after the results processed so far.
 
-    Where σ is to be estimated there is no algorithm before the initial pulls are in. Then it is
-    bound to its problem again, with the σ they give, and takes all steps from the first. When arms
-    are retired or added it is bound again too, and goes on with what it knows.
-
     ``additions`` are the arms that are added on the way, in order.
     """
 
     def __init__(self, procedure: Procedure, seed: int, additions: Sequence[Addition] = ()) -> None:
         self.seed, self._additions = seed, additions
-        self._before_sigma = Steps.empty(0)
-        self._begin(procedure)
-
-    def _begin(self, procedure: Procedure) -> None:
         # The first one until the answer is verified, ε made larger, or arms are retired or added.
         self.procedure = self.first_procedure = procedure
         self._added = 0  # how often arms were added
         self.posterior = procedure.engine.posterior()
-        self._keeps_values: bool = procedure.problem.noise.suited(False, True, True)
-        self._taken: list[Steps] = []  # results, where single ones are needed
+        self._taken: list[Steps] = []  # all results, where a search may need single ones
         self.round: Any = procedure.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
         self.decision: Decision | None = None
@@ -72,7 +62,6 @@ class Model:
         self.verifies = False  # whether own results verify the answer, after one that was not
         self.verified_from = 0  # after how many results the verification began, if it did
         self._minimizes = procedure.problem.minimizes
-        self._awaits_sigma = procedure.problem.noise.awaits_estimate
         self._position = Position.start()
         self._digest: str | None = None
         self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
@@ -92,14 +81,15 @@ class Model:
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            told = steps.kinds == TAKE
+            told = np.isin(steps.kinds, (TAKE, ADVISE, CORRECT))
             mirrored = np.where(told, self.procedure.mirrored(steps.values), steps.values)
             steps = replace(steps, values=mirrored)
-        if self._awaits_sigma:
-            steps = self._estimate_sigma(steps)
+        if not self.searches:
+            steps = replace(steps, kinds=np.where(steps.kinds == ADVISE, TAKE, steps.kinds))
         self._digest = None
         first = 0
-        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
+        changes = (steps.kinds >= VERIFY) & (steps.kinds != ADVISE)
+        for place in np.flatnonzero(changes).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
             self._change(steps.part(place, place + 1), at_stop)
             first = place + 1
@@ -113,49 +103,89 @@ class Model:
         changes: dict[int, Callable[[int], None]] = {
             VERIFY: self._verify,
             RETIRE: self._retire,
-            RETIRE_ANEW: partial(self._retire, proves=False),
+            READMIT: self._readmit,
             ADD: self._add,
         }
-        changes[int(step.kinds[0])](int(step.arms[0]))
+        if step.kinds[0] == CORRECT:
+            self._correct(int(step.arms[0]), float(step.values[0]))  # noqa: PD011
+        else:
+            changes[int(step.kinds[0])](int(step.arms[0]))
         if self.decision is not None and self.decision.stop and not self.stopped:
             self._stop(at_stop)
 
+    @property
+    def searches(self) -> bool:
+        """Whether what is asked may change on the way."""
+        return self.procedure.engine.searches
+
     def _verify(self, _: int) -> None:
         """From now on verify the answer so far, or a better guess, by the arms' own results."""
-        if not self.initialized or self.verifies:  # as after a correction of an early result
+        if not self.initialized or self.verifies:
             return
-        procedure = self.procedure
-        given = self._past(), self.round.inside[procedure.arms_left]
-        procedure = replace(procedure, rebind=partial(Guided().bind, past=given))
-        self.procedure = procedure.on(procedure.problem, procedure.arms_left)
+        before, left = self.procedure, self.procedure.arms_left
+        own = replace(Guided().bind(before.problem), left=before.left)
+        if before.engine.searches:
+            own.engine.verify(self.round)
+        else:
+            self.round = own.on(before.problem, left).engine.after(self._past, self.seed)
+        self.procedure = replace(own, left=before.left)
         self.verifies, self.verified_from = True, self.posterior.observed
-        self.round = self.procedure.engine.round()
         self._decide_again()
 
-    def _retire(self, arm: int, *, proves: bool = True) -> None:
-        """Go on without an arm; where it no longer ``proves``, what came before only guides."""
+    def _retire(self, arm: int) -> None:
+        """Go on without an arm."""
         left = self.procedure.arms_left
-        stay = np.flatnonzero(left != arm)
-        self._go_on(self.procedure.problem, left[stay], stay, proves=proves)
+        self.procedure.engine.retire(self.round, arm)
+        self._goes_on_with(left[left != arm])
+
+    def _readmit(self, arm: int) -> None:
+        """Go on with an arm that was retired."""
+        self.procedure.engine.readmit(self.round, arm)
+        self._goes_on_with(np.union1d(self.procedure.arms_left, [arm]))
+
+    def _goes_on_with(self, arms: Integers) -> None:
+        """The same procedure on these arms."""
+        parts, every = self.procedure.parts, len(arms) == self.procedure.problem.arms
+        self.procedure = replace(self.procedure, make=lambda: parts, left=None if every else arms)
+        self._decide_again()
 
     def _add(self, _: int) -> None:
         """Go on with more arms."""
         names, rows = self._additions[self._added]
         self._added += 1
-        before, left = self.procedure.problem, self.procedure.arms_left
-        problem = before.with_arms(names, rows)
-        new = np.arange(before.arms, problem.arms)
-        places = np.append(np.arange(len(left)), np.full(len(new), NO_ARM))
-        self._go_on(problem, np.append(left, new), places, proves=True)
-
-    def _go_on(self, problem: Problem, arms: Integers, places: Integers, *, proves: bool) -> None:
-        """Bind the algorithm to these arms of a problem, and let it take over what it knows."""
-        past = self.posterior
-        self.procedure = self.procedure.on(problem, arms)
-        self.posterior = self.procedure.engine.posterior()
-        refill(self.posterior, past, places)
-        self.round = self.procedure.engine.go_on(self.round, places, self.seed, proves=proves)
+        before, left = self.procedure, self.procedure.arms_left
+        problem = before.problem.with_arms(names, rows)
+        new = np.arange(before.problem.arms, problem.arms)
+        arms = None if before.left is None else np.append(left, new)
+        self.procedure = replace(before.rebind(problem), left=arms)
+        self.procedure.engine.add(self.round)
+        self._remember()
         self._decide_again()
+
+    def _correct(self, place: int, value: float) -> None:
+        """Put the result right that was taken in at this place; what was decided stays."""
+        taken = self._past
+        values = taken.values.copy()  # noqa: PD011
+        values[place] = value
+        self._taken = [replace(taken, values=values)]
+        self.procedure.engine.correct(self.round, place, value)
+        self._remember()
+        self._decide_again()
+
+    @property
+    def _past(self) -> Steps:
+        """All results so far, in order."""
+        for each in self._taken[1:]:
+            self._taken[0] = self._taken[0].then(each)
+        del self._taken[1:]
+        return self._taken[0] if self._taken else Steps.empty(0)
+
+    def _remember(self) -> None:
+        """A posterior of all results so far."""
+        taken, self.posterior = self._past, self.procedure.engine.posterior()
+        for arm, value in zip(taken.arms.tolist(), taken.values.tolist(), strict=True):  # noqa: PD011
+            self.posterior.observe(arm, value)
+        self.posterior.refresh_if_spanning()
 
     def _decide_again(self) -> None:
         """Make the first decision of an algorithm that was bound again; it may be to stop."""
@@ -163,16 +193,6 @@ class Model:
         self.decision, self.stopped = decided[0], False
         self._position.is_stopped[0] = 0
         self._position.decided_at[0] = self.posterior.observed
-
-    def _past(self) -> PlanResults:
-        """All results so far, every single one where the noise needs that."""
-        state = self.posterior.state
-        if not self._keeps_values:
-            return PlanResults(state.pulls.copy(), state.sums.copy())
-        arms = np.concatenate([each.arms for each in self._taken])
-        values = np.concatenate([each.values for each in self._taken])  # noqa: PD011
-        every = PlanResults.of(self.procedure.problem.arms, arms, values)
-        return every.placed(self.procedure.arms_left)
 
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
@@ -200,8 +220,9 @@ class Model:
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.procedure.engine
         position.next[0] = position.is_in[0] = 0
-        if self._keeps_values:
-            self._taken.append(steps.mapped(lambda each: each[steps.kinds == TAKE]))
+        told = np.isin(steps.kinds, (TAKE, ADVISE))
+        if told.any():
+            self._taken.append(steps.mapped(lambda each: each[told]))
         while position.next[0] < len(steps.kinds):
             decided_at = int(position.decided_at[0])
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)
@@ -222,19 +243,6 @@ class Model:
         now = None if self.decision is None else self.round
         C = self.procedure.engine.threshold(self.posterior, now) if self.looks else math.nan
         return arm_table(self.procedure, self.posterior, C, now, arms)
-
-    def _estimate_sigma(self, steps: Steps) -> Steps:
-        """Estimate σ once all initial pulls are in; returns the steps to take then."""
-        so_far, begun = self._before_sigma.then(steps), False
-        while self._awaits_sigma:  # the results may show that more are needed, and be enough
-            first = so_far.first_results(self.procedure.engine.setup.wanted)
-            after = self.first_procedure.estimated(first)
-            if after is None:
-                break
-            self._begin(after)
-            begun = True
-        self._before_sigma = so_far if self._awaits_sigma else Steps.empty(0)
-        return so_far if begun else steps
 
     def digest(self) -> str:
         """A digest of every bit of the posterior."""
@@ -257,7 +265,7 @@ class Ahead:
         self._supposed = cells
         if not model.initialized:
             self._opening, counts = model.procedure.engine.initial_pulls(model.posterior)
-            self._earlier = earlier_of_same(self._opening)
+            self._earlier = _earlier_of_same(self._opening)
             arms = np.array([cell.arm for cell in cells], np.int64)
             self._pulls = counts + np.bincount(arms, minlength=len(counts))
 
@@ -269,7 +277,7 @@ class Ahead:
 
     def initial(self, set_aside: Collection[int]) -> Cell | None:
         """The next initial pull; None where all that are missing are of arms set aside."""
-        if self._model.procedure.problem.blocks.exist:  # the first plan names its cells
+        if self._model.searches:  # the first plan names its cells
             decision = self.decide(set_aside)
             return None if decision is None else Cell(decision.arm, decision.block)
         arm = self._initial_arm(set_aside)
@@ -297,6 +305,16 @@ class Ahead:
         decision = self._decide(self._supposed, set_aside)
         self._supposed = []
         return decision
+
+
+def _earlier_of_same(arms: Integers) -> Integers:
+    """For every place, how often its arm comes before it."""
+    order = np.argsort(arms, kind="stable")
+    counts = np.bincount(arms)
+    earlier = np.empty(len(arms), np.int64)
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    earlier[order] = np.arange(len(arms)) - starts
+    return earlier
 
 
 @cache

@@ -35,7 +35,7 @@ from shortlist.errors import (
 )
 from shortlist.features import features_and_names, look_doubtful
 from shortlist.guarantee import contradicted
-from shortlist.plans.guide import Guided
+from shortlist.plans.guess_and_verify import Guided
 from shortlist.printable import quoted
 from shortlist.problem import (
     Problem,

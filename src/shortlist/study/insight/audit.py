@@ -90,7 +90,6 @@ class Audit:
         if (
             self.plan is not None
             or len(self.probes)
-            or model.procedure.problem.noise.awaits_estimate
         ):
             self.due = 0
         elif not (self.wanted and rests_on_features(model.procedure)):
@@ -103,10 +102,7 @@ class Audit:
     def _watch(self, model: Model, taken: Sequence[Trial]) -> None:
         """Test the results so far, whenever they have grown by a quarter."""
         procedure = model.procedure
-        if (
-            not (self.wanted and rests_on_features(procedure))
-            or procedure.problem.noise.awaits_estimate
-        ):
+        if not (self.wanted and rests_on_features(procedure)):
             return
         if procedure.engine.tests_linearity:
             if self.rejection is None and procedure.engine.against_linear(model.round) > LIMIT:

@@ -82,8 +82,6 @@ def examine_results(study: View) -> list[Finding]:
         shifts = [Finding("shift", *shift_finding(study, *came))]
         found_noise = came[1].explains(found_noise, study.problem.sigma)
     noise = Finding("noise", *found_noise)
-    if study.procedure.noise.awaits_estimate:
-        return [noise, *shifts]
     outliers, normal = _outlying(study), []
     explained = False
     if noise.level == "warning":

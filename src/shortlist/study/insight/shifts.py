@@ -19,9 +19,8 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
-from shortlist.plans.blocks.shifted import BlockEquations, ShiftedMeans, solved
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
+from shortlist.plans.least_squares import laplacian, rooted
+from shortlist.proof.contrasts import per_block
 from shortlist.study.trial import came_together
 from shortlist.study.view import View
 
@@ -82,7 +81,8 @@ class Levels:
         matrix = np.diag(table @ (1.0 / noise)) - (table / (noise * pulls)) @ table.T
         sums = np.zeros(len(largest))
         np.add.at(sums, groups, off / noise[arms])
-        white, levels, *_ = solved(matrix, sums)
+        white, _ = rooted(np.eye(len(sums)), matrix)
+        levels = white.T @ (white @ sums)
         own = (white**2).sum(axis=0) @ table - ((white @ table) ** 2).sum(axis=0) / pulls
         between, squares = float(levels @ matrix @ levels), float((off**2 / noise[arms]).sum())
         figures = squares, between, float(np.trace(matrix))
@@ -194,15 +194,17 @@ def fit_within_blocks(study: View) -> Found:
     problem = study.problem
     noise = problem.relative_noise
     shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
-    equations = BlockEquations.of(PlanResults.of(problem.arms, arms, values, blocks), noise)
-    linear = ShiftedMeans(ReducedProblem(problem.reduced, problem.m, 1.0, 0.5, 0.0, noise))
-    white, means, *_ = solved(equations.matrix, equations.sums)
-    fit = linear.fit(equations)
-    spare = len(white) - len(fit.white)
+    weights, block = 1.0 / noise[arms], np.unique(blocks, return_inverse=True)[1]
+    matrix = laplacian(arms, block, weights, problem.arms)
+    away = values - per_block(block, weights, values)[block]
+    sums = np.bincount(arms, weights * away, problem.arms)
+    own, _ = rooted(np.eye(problem.arms), matrix)
+    linear, _ = rooted(problem.reduced, matrix)
+    spare = len(own) - len(linear)
     if shifts is None or spare <= 0:
         words = "The results so far cannot test whether the means are linear in the features."
         return "untested", words, "The guarantee rests on a linear model."
-    missed = float(equations.sums @ (means - fit.means)) / spare
+    missed = float(((own @ sums) ** 2).sum() - ((linear @ sums) ** 2).sum()) / spare
     ratio = missed / shifts.within
     p = float(fdtrc(spare, shifts.spare, ratio))
     test = f"F = {ratio:.3g} on {spare} and {shifts.spare} degrees of freedom, {p_value(p)}"
@@ -246,7 +248,7 @@ def together(study: View) -> tuple[str, Shifts] | None:
 def shifts_cancel(study: View, results: str = "all results") -> str:
     """What lets shifts cancel in a study without blocks."""
     return (
-        f"study.continued({study.problem.noise.to_shift}) goes on with {results}, and the shifts "
+        f"study.continued(blocks='shift') goes on with {results}, and the shifts "
         "cancel; its answer is called heuristic."
     )
 
@@ -264,7 +266,7 @@ def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
     )
     meaning = (
         "The guarantee assumes that a result is the arm's mean and fresh noise, so it does not hold. A "
-        f"larger σ is not the remedy. study.continued({study.problem.noise.to_shift}) goes on with all "
+        f"larger σ is not the remedy. study.continued(blocks='shift') goes on with all "
         "results: each group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
         "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
         f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
