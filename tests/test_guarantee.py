@@ -172,7 +172,7 @@ def test_assumptions_are_those_of_the_study() -> None:
     assert "its 4 features (rank 4): θ·x" in plain["Model"]
     assert "No result was processed before one that was asked for earlier" in plain["Order"]
     assert set(plain) == {"Noise", "Model", "Independence", "Order"}
-    assert "S = 2" in rests_on(threshold="determinant", S=2.0)["Size of θ"]
+    assert "S = 2" in rests_on(threshold="frequentist", S=2.0)["Size of θ"]
     assert "Size of θ" not in rests_on(S=2.0)
     assert "nothing is assumed" in rests_on(algorithm="LUCB")["Model"]
     assert "The features were not used" in rests_on(algorithm="LUCB")["Model"]

@@ -240,7 +240,7 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
         ({"algorithm": "LUCB"}, "algorithm = 'LUCB' was given: leave one of the two out"),
         ({"algorithm": Guided()}, "leave one of the two out"),
         ({"budget": 100}, "a budget was given: leave one of the two out"),
-        ({"threshold": "pilot"}, "cannot be replaced"),
+        ({"threshold": "heuristic"}, "cannot be replaced"),
         ({"trust": "linear", "model": Mean()}, "only used with trust='guide': pass both"),
         (
             {"trust": "linear", "algorithm": "Guided"},
