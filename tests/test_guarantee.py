@@ -206,7 +206,7 @@ SQUARE = Problem.of([[1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0)
     ("relation", "assumed", "audited", "uses_features"),
     [
         (Unrelated(PROBLEM), "", False, False),
-        (Unrelated(PROBLEM, guide="a forest"), "", False, False),
+        (Unrelated(PROBLEM, guide="a line"), "", False, False),
         (Linear(PROBLEM), "the means are linear in the features", True, True),
         (Linear(SQUARE), "", False, True),
     ],
@@ -219,4 +219,4 @@ def test_a_relation_says_what_it_assumes(
     assert (relation.audited, relation.uses_features) == (audited, uses_features)
     assert relation.explanation.endswith(".")
     assert relation.method.endswith(".")
-    assert ("a forest" in relation.explanation) == bool(relation.guide)
+    assert ("a line" in relation.explanation) == bool(relation.guide)

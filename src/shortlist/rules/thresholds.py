@@ -473,7 +473,7 @@ def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
     >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("two_arms_mixture", "self_normalized")]
-    [8.6, 14.7]
+    [7.9, 14.7]
     """
     time, rank = HORIZON * setting.rank, setting.rank
     shift = threshold.shift(setting)
