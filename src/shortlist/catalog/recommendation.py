@@ -92,7 +92,7 @@ def resolve_choice(
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
     >>> algorithm, threshold = resolve_choice("m-LinGapE", "auto", problem)
     >>> algorithm.name, threshold
-    ('m-LinGapE', 'pilot')
+    ('m-LinGapE', 'self_normalized')
     """
     if budget is not None:
         algorithm = _with_budget(choice, budget)
@@ -107,7 +107,6 @@ def resolve_choice(
 
 def algorithm_for_trust(
     trust: object,
-    model: Any,
     choice: str | Algorithm | None,
     *,
     has_features: bool,
@@ -119,8 +118,6 @@ def algorithm_for_trust(
     ----------
     trust : {"linear", "guide"}
         Whether an answer may rest on means that are linear in the features.
-    model : object with fit and predict, optional
-        What guesses, for ``"guide"``.
     choice, budget
         As given to ``Study``.
     has_features : bool
@@ -128,9 +125,9 @@ def algorithm_for_trust(
 
     Examples
     --------
-    >>> algorithm_for_trust("guide", None, None, has_features=True)
-    Guided(model=None)
-    >>> algorithm_for_trust("guide", None, "LUCB", has_features=True)
+    >>> algorithm_for_trust("guide", None, has_features=True)
+    Guided()
+    >>> algorithm_for_trust("guide", "LUCB", has_features=True)
     Traceback (most recent call last):
         ...
     shortlist.errors.InvalidSetting: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB' was given: leave one of the two out.
@@ -138,10 +135,6 @@ def algorithm_for_trust(
     if trust not in TRUSTS:
         raise unknown_name("trust", trust, TRUSTS)
     if trust != "guide":
-        if model is not None:
-            raise InvalidSetting(
-                "model= is only used with trust='guide': pass both, or leave model= out."
-            )
         return choice
     if not has_features:
         raise InvalidSetting(
@@ -158,7 +151,7 @@ def algorithm_for_trust(
             f"trust = 'guide' selects its own algorithm, but algorithm = {name!r} was given: leave "
             "one of the two out."
         )
-    return Guided(model)
+    return Guided()
 
 
 def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:

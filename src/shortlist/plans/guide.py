@@ -1,8 +1,7 @@
 """Features as a guide: a model of the features guesses and predicts, and the proof assumes nothing of it.
 
 The guess of guess-and-verify may come from anywhere. Here it comes from a model of the features:
-by default least squares with departures, whose size the results decide (``nearly_linear``), else a
-model of the user's. The verification tests each arm's own results, and holds whatever was guessed and
+least squares with departures, whose size the results decide (``nearly_linear``). The verification tests each arm's own results, and holds whatever was guessed and
 predicted before them. So the guarantee assumes nothing about how the means depend on the features: a
 bad model costs evaluations, never the guarantee. The proof is in docs/proofs.md.
 
@@ -12,9 +11,7 @@ is named, and results after that verify it.
 
 from __future__ import annotations
 
-import copy
 import math
-import re
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
@@ -24,7 +21,6 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.designs.pairs import contrast_design, own_design
 from shortlist.engine.algorithm import Algorithm, Need, Procedure
-from shortlist.errors import InvalidSetting
 from shortlist.numerics.order import largest_first
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.arm_bounds import INTERVAL
@@ -54,7 +50,6 @@ from shortlist.plans.means import (
     SHORTEST,
     Fit,
     Means,
-    OwnFit,
     counts,
     nearly_linear,
 )
@@ -81,122 +76,6 @@ ANY_MEANS = StrategyThreshold(
 )
 
 
-def copied(model: Any) -> Any:
-    """An unfitted copy of a model, which gives the same predictions whenever it is fitted.
-
-    Every ``random_state`` that is None becomes 0.
-    """
-    if not hasattr(model, "get_params"):
-        twin = copy.deepcopy(model)
-        if getattr(twin, "random_state", 0) is None:
-            twin.random_state = 0
-        return twin
-    try:
-        from sklearn.base import clone
-    except ImportError:
-        clone = copy.deepcopy
-    twin = clone(model)
-    drawn = [key for key, value in twin.get_params().items() if value is None]
-    fixed = {key: 0 for key in drawn if key.rpartition("__")[2] == "random_state"}
-    return twin.set_params(**fixed) if fixed else twin
-
-
-def _parameters(model: Any) -> dict[str, str]:
-    """What a model was made with, in words, without where it lies in memory.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> _parameters(SimpleNamespace(depth=3, kernel=print))
-    {'depth': '3', 'kernel': '<built-in function print>'}
-    """
-    has_parameters = hasattr(model, "get_params")
-    made_with = model.get_params() if has_parameters else getattr(model, "__dict__", {})
-    return {
-        str(key): re.sub(r" at 0x[0-9a-fA-F]+", "", repr(made_with[key]))
-        for key in sorted(made_with, key=str)
-    }
-
-
-def predicted(model: Any, features: Reals, averages: Reals) -> Reals:
-    """Every arm's mean as a model predicts it that was fitted to other arms.
-
-    Parameters
-    ----------
-    model : object with fit and predict
-        By scikit-learn's conventions.
-    features, averages : array
-        Those of all arms.
-
-    Examples
-    --------
-    >>> class Doubled:
-    ...     def fit(self, X, y): ...
-    ...     def predict(self, X):
-    ...         return 2.0 * X[:, 0]
-    >>> x = np.arange(1.0, 7.0)[:, None]
-    >>> predicted(Doubled(), x, np.ones(6)).tolist()
-    [2.0, 4.0, 6.0, 8.0, 10.0, 12.0]
-    """
-    arms = len(features)
-    fold = np.random.default_rng(0).permutation(arms) % FOLDS
-    predictions = np.empty(arms)
-    for number in range(min(FOLDS, arms)):
-        out = fold == number
-        predictions[out] = _predicted_by(model, features[~out], averages[~out], features[out])
-    return predictions
-
-
-def _predicted_by(model: Any, features: Reals, averages: Reals, wanted: Reals) -> Reals:
-    """What a copy of the user's model predicts, checked."""
-    name = type(model).__name__
-    try:
-        twin = copied(model)
-        twin.fit(features, averages)
-        predictions = np.asarray(twin.predict(wanted), np.float64)
-    except Exception as error:
-        raise InvalidSetting(
-            f"model={name} failed on the features of {len(averages)} arms and their averages: "
-            f"{type(error).__name__}: {error}. fit(X, y) and predict(X) must work on any 80 % "
-            "of the arms. The last result was not recorded: correct the model, load the study with "
-            "it (Study.load(…, model=…)), and tell that result again."
-        ) from error
-    if predictions.shape in ((len(wanted), 1), (len(wanted),)) and np.isfinite(predictions).all():
-        return predictions.ravel()
-    what = (
-        f"the shape {predictions.shape}"
-        if np.isfinite(predictions).all()
-        else "numbers that are not finite"
-    )
-    raise InvalidSetting(
-        f"model={name} must predict one finite number for each of {len(wanted)} arms, got {what}: "
-        "give a regressor that follows scikit-learn's conventions."
-    )
-
-
-def combined(averages: Reals, variances: Reals, predictions: Reals) -> tuple[Reals, Reals]:
-    """Means and variances from averages and predictions, by how well these fit.
-
-    The predictions err with a variance τ² beyond the noise of the averages. It is estimated from
-    all arms, and one standard error is added: predictions that fit by chance are not taken for
-    exact. An arm that its prediction misses by more has a larger τ² of its own. The best arms are
-    often such ones, and would else be drawn down to the others.
-
-    Examples
-    --------
-    >>> averages, variances = np.array([0.0, 1.0, 2.0, 3.0]), np.full(4, 0.1)
-    >>> combined(averages, variances, averages)[1].round(3).tolist()
-    [0.041, 0.041, 0.041, 0.041]
-    >>> combined(averages, variances, averages[::-1])[1].round(3).tolist()
-    [0.099, 0.098, 0.098, 0.099]
-    """
-    misfits = (averages - predictions) ** 2 - variances
-    error = math.sqrt(2.0 / len(averages)) * float(variances.mean())
-    excess = np.maximum(max(float(misfits.mean()), 0.0) + error, misfits)
-    both = 1.0 / variances + 1.0 / excess
-    return (averages / variances + predictions / excess) / both, 1.0 / both
-
-
 class GuidedStrategy(GuessAndVerify):
     """Guess by a model of the features, verify by each arm's own results.
 
@@ -207,10 +86,6 @@ class GuidedStrategy(GuessAndVerify):
     ----------
     problem : ReducedProblem
         With the features in a basis of their row space.
-    features : array, K × N
-        For the model.
-    model : object with fit and predict, or None
-        None is least squares with departures (``nearly_linear``).
     past : (PlanResults, array of bool), optional
         All results so far, and the m arms that are to be verified. They guide; only later results
         verify.
@@ -221,19 +96,16 @@ class GuidedStrategy(GuessAndVerify):
     def __init__(
         self,
         problem: ReducedProblem,
-        features: Reals,
-        model: Any,
         past: tuple[PlanResults, Mask] | None = None,
         kind: type[Verifier] = ByEstimates,
     ) -> None:
-        self._features, self._model = features, model
         self._basis = with_intercept(problem.features)
         self._bare = np.ascontiguousarray(np.linalg.qr(problem.features)[0])
         arms, rank = self._basis.shape
-        self._is_few = model is None and rank < FEW * arms
+        self._is_few = rank < FEW * arms
         # With half as many dimensions as arms a line says too little to guess by; but
         # arms without a result of their own can only be guessed by it.
-        self._asks_model = model is not None or self._is_few or past is not None
+        self._by_features = self._is_few or past is not None
         self._begins = past is None
         self._before = 0 if past is None else int(past[0].pulls.sum())
         super().__init__(problem, kind=kind)
@@ -274,35 +146,26 @@ class GuidedStrategy(GuessAndVerify):
         proves: bool,
     ) -> None:
         """Go on from what a strategy for other arms knows; ``results`` that it lacks only guide."""
-        self._asks_model = before._asks_model
+        self._by_features = before._by_features
         self._before = before._before if proves else int(before._results.pulls.sum())
         super()._take_over(before, places, results, seed, proves=proves)
 
     def before_fit(self, verifier: Verifier, total: PlanResults) -> Integers:
         """One pull of each arm without a result, where the features do not tell of it."""
         unknown = super().before_fit(verifier, total)
-        if self._model is not None or not self._asks_model:
+        if not self._by_features:
             return unknown
         spans = np.linalg.matrix_rank(self._bare[total.pulls > 0]) == self._bare.shape[1]
         return unknown * (not spans)
 
     def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """What the model makes of all results."""
-        sigma = self._problem.sigma
-        if not self._asks_model:
+        if not self._by_features:
             return whole
-        seen = results.pulls > 0
-        if self._model is None:
-            # Results of a study that relied on the features span them, but perhaps not a constant too.
-            spans = np.linalg.matrix_rank(self._basis[seen]) == self._basis.shape[1]
-            basis = self._basis if spans else self._bare
-            return nearly_linear(basis, results, noise, sigma)
-        means, own = whole.means, whole.own_variances
-        predictions = predicted(self._model, self._features[seen], means[seen])
-        known, variances = combined(means[seen], sigma**2 * own[seen], predictions)
-        means, own = means.copy(), own.copy()
-        means[seen], own[seen] = known, variances / sigma**2
-        return OwnFit(means, own)
+        # Results of a study that relied on the features span them, but perhaps not a constant too.
+        spans = np.linalg.matrix_rank(self._basis[results.pulls > 0]) == self._basis.shape[1]
+        basis = self._basis if spans else self._bare
+        return nearly_linear(basis, results, noise, self._problem.sigma)
 
     def evidence(
         self,
@@ -438,12 +301,6 @@ class Guided(Algorithm):
 
     The guarantee holds whatever the means are. ``Study(features, trust="guide")`` takes it.
 
-    Parameters
-    ----------
-    model : object with fit and predict, optional
-        A regressor by scikit-learn's conventions. It is copied for each fit, and every
-        ``random_state`` that is None is set to 0. By default least squares with an intercept.
-
     Examples
     --------
     >>> guided = Guided()
@@ -451,13 +308,10 @@ class Guided(Algorithm):
     'Guess-and-verify (guided by least squares)'
     >>> guided.bind(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], 1, sigma=0.5)).relation.assumed
     ''
-    >>> Guided(model="forest")
-    Traceback (most recent call last):
-        ...
-    shortlist.errors.InvalidSetting: model must have the methods fit(X, y) and predict(X), as the regressors of scikit-learn have, got 'forest'.
     """
 
-    model: Any = None
+    name = "Guess-and-verify (guided by least squares)"
+    guide = "least squares"
     summary = "guesses by a model of the features, verifies without them"
     works = ("karnin",)
     adapted = True
@@ -469,45 +323,14 @@ class Guided(Algorithm):
         'With features used only as a guide (trust = "guide" in a screen.toml)',
     )
 
-    def __post_init__(self) -> None:
-        model = self.model
-        if model is None:
-            return
-        usable = all(callable(getattr(model, each, None)) for each in ("fit", "predict"))
-        if isinstance(model, type) or not usable:
-            made = ""
-            if isinstance(model, type):
-                made = f" (a class: pass an instance of it, such as {model.__name__}())"
-            raise InvalidSetting(
-                "model must have the methods fit(X, y) and predict(X), as the regressors of "
-                f"scikit-learn have, got {model!r}{made}."
-            )
-
-    @property
-    def model_name(self) -> str | None:
-        """The class of the model; None for least squares."""
-        return None if self.model is None else type(self.model).__name__
-
-    @property
-    def name(self) -> str:  # type: ignore[override]  # made of the settings
-        """For tables."""
-        return f"Guess-and-verify (guided by {self.guide})"
-
-    @property
-    def guide(self) -> str:
-        """What guesses, in words."""
-        return self.model_name or "least squares"
-
     @property
     def settings(self) -> dict[str, Any]:
-        """The class of the model, which is the user's own code, and its parameters in words."""
-        if self.model is None:
-            return {"model": None}
-        return {"model": self.model_name, "parameters": _parameters(self.model)}
+        """None: its name says it all."""
+        return {}
 
     @classmethod
     def read(cls, settings: dict[str, Any]) -> Self:
-        """The same without its model."""
+        """The same, from a storage."""
         return cls()
 
     def bind(
@@ -517,9 +340,7 @@ class Guided(Algorithm):
         past: tuple[PlanResults, Mask] | None = None,
     ) -> Procedure:
         """The algorithm on a problem, from the first result on or after those of the past."""
-        guided = partial(
-            GuidedStrategy, features=problem.given.numbers, model=self.model, past=past
-        )
+        guided = partial(GuidedStrategy, past=past)
         planned = Planned(
             strategy=guided,
             threshold=ANY_MEANS,
