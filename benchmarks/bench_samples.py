@@ -90,11 +90,7 @@ def cell(row: pd.Series, fewest: float, *, whole: bool) -> str:
 
 def on_the_page(name: str) -> bool:
     """Whether the documentation shows this row: of algorithms much alike it has one."""
-    if name == "UGapE":
-        return False
-    if "optimized" in name:
-        return False
-    return name == "m-LinGapE, pilot" or not name.endswith(", pilot")
+    return name != "UGapE" and "optimized" not in name
 
 
 def shown(entry: Entry) -> bool:

@@ -155,18 +155,6 @@ class Certain(GuessAndVerify):
         return OwnFit(np.array([0.0, 1.0, -1.0]), np.full(3, 1e-9))
 
 
-class Liar:
-    """A model that is certain of the second arm."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Keep the mean."""
-        self._mean = float(y.mean())
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """The second arm above the others."""
-        return self._mean + np.where(X[:, 1] == 1.0, 0.2, -0.2)
-
-
 FEATURES = np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 2.0]])
 # Results and sums so far, and the list: the second arm, which is not the best.
 LUCKY = PlanResults(np.full(3, 4), np.array([0.0, 2.0, -4.0])), np.arange(3) == 1
@@ -174,7 +162,7 @@ LUCKY = PlanResults(np.full(3, 4), np.array([0.0, 2.0, -4.0])), np.arange(3) == 
 
 def guided(problem: ReducedProblem, **given: Any) -> GuidedStrategy:
     """The strategy on three arms of one feature and a constant."""
-    return GuidedStrategy(problem._replace(features=FEATURES), features=FEATURES, **given)
+    return GuidedStrategy(problem._replace(features=FEATURES), **given)
 
 
 WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
@@ -183,9 +171,8 @@ WAYS: dict[str, Callable[[ReducedProblem], GuessAndVerify]] = {
     "three namings, no fall-back": partial(GuessAndVerify, shares=(0.4, 0.3, 0.3)),
     "the fall-back alone": partial(GuessAndVerify, shares=()),
     "the wrong set named at once, all of δ": partial(Certain, shares=(1.0,)),
-    "guided by least squares": partial(guided, model=None),
-    "guided by a model that lies": partial(guided, model=Liar()),
-    "verified after a list whose wrong arm was lucky": partial(guided, model=None, past=LUCKY),
+    "guided by least squares": guided,
+    "verified after a list whose wrong arm was lucky": partial(guided, past=LUCKY),
 }
 # Two values, 1 apart: the lower one, and how often the upper one comes for the first arm.
 TWO_VALUES = {"±σ": (-0.5, 0.5), "coins, 30 %": (0.0, 0.3), "coins, 10 %": (0.0, 0.1)}

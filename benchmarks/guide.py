@@ -1,9 +1,7 @@
 """Features as a guide: evaluations on truths that are not linear, beside algorithms without features.
 
 ``python benchmarks/guide.py`` runs each algorithm 10 times on every truth of ``linearity.py``. A run
-is cut at 200,000 evaluations. ``--model forest`` adds a random forest (scikit-learn), ``--model
-"Gaussian process"`` a Gaussian process, and ``--model random`` predictions drawn at random.
-``--linear`` runs linear truths instead, where features could be relied on: five of ``make
+is cut at 200,000 evaluations. ``--linear`` runs linear truths instead, where features could be relied on: five of ``make
 bench-samples`` and four that are drawn here.
 """
 
@@ -13,7 +11,6 @@ import argparse
 import sys
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -33,53 +30,13 @@ MOST = 200_000
 RIVALS = ["Guess-and-verify (own results)"]
 
 
-class RandomGuess:
-    """Predictions with the spread of the averages, in an order that means nothing."""
-
-    def fit(self, X: np.ndarray, y: np.ndarray) -> None:
-        """Keep the averages."""
-        self._y = y
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Some of the averages."""
-        draw = np.random.default_rng(len(X))
-        return draw.choice(self._y, len(X))
-
-
-def forest() -> Any:
-    from sklearn.ensemble import RandomForestRegressor
-
-    return RandomForestRegressor(30, min_samples_leaf=2)
-
-
-def process() -> Any:
-    from sklearn.gaussian_process import GaussianProcessRegressor
-    from sklearn.gaussian_process.kernels import RBF, WhiteKernel
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    # Its kernel is not fitted, which would take most of the time.
-    gaussian = GaussianProcessRegressor(
-        4.0 * RBF(0.5) + WhiteKernel(0.1), optimizer=None, normalize_y=True
-    )
-    return make_pipeline(StandardScaler(), gaussian)
-
-
-MODELS = {
-    "least squares": lambda: None,
-    "forest": forest,
-    "Gaussian process": process,
-    "random": RandomGuess,
-}
-
-
-def one_truth(name: str, runs: int, seed: int, models: list[str]) -> str:
+def one_truth(name: str, runs: int, seed: int) -> str:
     """A line of the table: mean evaluations, and in brackets wrong answers, where there are any."""
     truth = TRUTHS[name]()
     instance = shortlist.instances.from_arrays(
         truth.features, means=truth.means, m=truth.m, sigma=truth.sigma
     )
-    compared = [*RIVALS, *(shortlist.Guided(MODELS[each]()) for each in models)]
+    compared = [*RIVALS, shortlist.Guided()]
     frame = shortlist.compare(
         compared,
         instance,
@@ -122,10 +79,10 @@ def linear_instances() -> dict[str, shortlist.instances.Instance]:
 class Known(GuidedStrategy):
     """Knows the means and the list from the start, and only verifies: no guide can need fewer."""
 
-    def __init__(self, problem: ReducedProblem, features: np.ndarray, truth: np.ndarray) -> None:
+    def __init__(self, problem: ReducedProblem, truth: np.ndarray) -> None:
         self._truth = truth
         past = PlanResults.none(len(truth)), best_of(truth, problem.m)
-        super().__init__(problem, features, None, past)
+        super().__init__(problem, past)
 
     def guess(self, results: PlanResults, whole: Fit, noise: Reals) -> Fit:
         """The truth, whatever the results are."""
@@ -136,9 +93,8 @@ class Known(GuidedStrategy):
 
 def means_known(instance: shortlist.instances.Instance) -> Planned:
     """The strategy that knows the means of an instance."""
-    problem = instance.problem(0.05, 0.0, None)
     return Planned(
-        strategy=partial(Known, features=problem.features, truth=instance.means),
+        strategy=partial(Known, truth=instance.means),
         threshold=ANY_MEANS,
         name="means known",
         uses_noise=True,
@@ -174,19 +130,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--truth", action="append", choices=list(TRUTHS))
-    parser.add_argument("--model", action="append", choices=list(MODELS))
     parser.add_argument("--linear", action="store_true")
     given = parser.parse_args()
     if given.linear:
         where_they_hold(given.runs, given.seed)
         return
-    models = list(dict.fromkeys(["least squares", *(given.model or [])]))
     # The algorithm of a truth is not looked at here, so that one is there twice.
     names = given.truth or [name for name, truth in TRUTHS.items() if truth().algorithm is None]
-    print(f"| truth | {' | '.join([*RIVALS, *models])} |")
-    print("|---|" + "---|" * (len(RIVALS) + len(models)))
+    print(f"| truth | {' | '.join([*RIVALS, 'guided'])} |")
+    print("|---|" + "---|" * (len(RIVALS) + 1))
     with ProcessPoolExecutor(max_workers=2) as pool:
-        lines = [pool.submit(one_truth, name, given.runs, given.seed, models) for name in names]
+        lines = [pool.submit(one_truth, name, given.runs, given.seed) for name in names]
         for line in as_completed(lines):
             print(line.result(), flush=True)
 

@@ -63,7 +63,6 @@ def recorded_rows(instance: Instance) -> dict[str, dict[str, Any]]:
     return {
         "declared: σ = 0.5": {"sigma": 0.5},
         "bounded: range 0 to 1": {"sigma": "bounded", "reward_range": (0.0, 1.0)},
-        "estimate (assumes normal noise)": {"sigma": "estimate"},
         "hindsight, bounded: range of all records": {
             "sigma": "bounded",
             "reward_range": (low, high),
@@ -78,7 +77,6 @@ def normal_rows(sigma: float) -> dict[str, dict[str, Any]]:
     return {
         "declared: σ = 0.5": {"sigma": 0.5},
         f"declared: the true σ = {sigma:g}": {"sigma": sigma},
-        "estimate": {"sigma": "estimate"},
     }
 
 
@@ -145,7 +143,6 @@ def with_features(runs: int) -> None:
         ("Guess-and-verify, the true σ_a", "Guess-and-verify", False),
         ("Guess-and-verify", "Guess-and-verify", True),
         ("features as a guide", shortlist.Guided(), True),
-        ("m-LinGapE", "m-LinGapE", True),
     ]
     for K, N in ((20, 3), (40, 5), (100, 3), (200, 6)):
         print(f"\nK = {K}, N = {N}, means linear in the features, {runs} runs, δ = 0.05")

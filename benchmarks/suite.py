@@ -20,25 +20,13 @@ DELTA = 0.05
 FEATURES, COINS, LIES, RECORDS = "features", "coins", "lies", "records"
 
 
-def pilot(name: str, **settings: str) -> shortlist.GIFA:
-    """An algorithm with gap indices and the threshold `pilot`."""
-    return shortlist.GIFA(threshold="pilot", name=f"{name}, pilot", **settings)
-
-
 PAPER = shortlist.GIFA(threshold="frequentist", name="m-LinGapE, the paper's threshold (2)")
 TRACKING: tuple[Algorithm, ...] = (find_algorithm("LinGame"),)
-TRACKING_WITH_PILOT: tuple[Algorithm, ...] = (
-    pilot("LinGame", selection="tracking", allocation="game"),
-)
 DEFAULT = ("m-LinGapE", "m-LinGapE optimized", "LinGIFA")  # with the threshold self_normalized
 LINEAR: tuple[Algorithm, ...] = (
     PAPER,
     *(find_algorithm(name) for name in DEFAULT),
     *TRACKING,
-    pilot("m-LinGapE"),
-    pilot("m-LinGapE optimized", selection="optimized"),
-    pilot("LinGIFA", candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape"),
-    *TRACKING_WITH_PILOT,
     find_algorithm("Guess-and-verify"),
 )
 CLASSICAL: tuple[Algorithm, ...] = tuple(
@@ -66,7 +54,7 @@ class Entry:
             return CLASSICAL
         if self.kind == COINS:
             return (*LINEAR, *CLASSICAL)
-        slow = (*TRACKING, *TRACKING_WITH_PILOT) if K * rank**2 > LARGE else ()
+        slow = TRACKING if K * rank**2 > LARGE else ()
         fast = [each for each in LINEAR if each not in slow]
         if K * rank**2 > HUGE:
             fast = [each for each in fast if not each.name.startswith(VARIANTS)]

@@ -175,7 +175,7 @@ def example(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     shutil.copytree(SCREEN, home / "described", ignore=shutil.ignore_patterns("*.db*"))
     shutil.copytree(home / "described", home / "begun")
     toml = home / "begun" / "screen.toml"  # whatever "auto" takes, the tests know these arms
-    toml.write_text(f'threshold = "pilot"\n{toml.read_text()}')
+    toml.write_text(f'threshold = "self_normalized"\n{toml.read_text()}')
     does("new", home / "begun" / "screen.toml")
     shutil.copytree(home / "begun", home / "plated")
     plate = home / "plated" / "plate.csv"

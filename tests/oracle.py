@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
-from scipy.special import zeta
 
 Array = NDArray[np.float64]
 
@@ -40,14 +38,6 @@ def priority(seed: int, t: int, purpose: int, arm: int) -> int:
     """Among tied arms the one of largest priority wins; ``t`` results are known."""
     key = (seed + GOLDEN * (4 * t + purpose + 1)) % WORD
     return mix((mix(key) + GOLDEN * (arm + 1)) % WORD)
-
-
-@cache
-def least_over_powers(x: float) -> float:
-    """The least of (g(λ) − ln(1 − λ)/2 + x)/λ over ½ < λ < 1, on a fine grid."""
-    powers = np.linspace(0.5, 1.0, 200_001)[1:-1]
-    g = 2 * powers - 2 * powers * np.log(4 * powers) + np.log(zeta(2 * powers))
-    return float(np.min((g - np.log(1 - powers) / 2 + x) / powers))
 
 
 # What is run
@@ -184,9 +174,7 @@ class Oracle:
     epsilon: float
     seed: int
     initial: Sequence[int]
-    again: Sequence[int] = ()
     S: float | None = None
-    aside: int = 0  # results set aside as a pilot
     pulled: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     inside: frozenset[int] = frozenset()
@@ -196,8 +184,6 @@ class Oracle:
     losses: dict[frozenset[int], Array] = field(default_factory=dict)
     mixability: dict[frozenset[int], float] = field(default_factory=dict)
     due: Array | None = None
-    level: int = 0  # of the grid, and when it is looked at again
-    next_level_at: int = 0
 
     def __post_init__(self) -> None:
         self.arms = len(self.features)
@@ -226,14 +212,13 @@ class Oracle:
         return np.bincount(self.pulled[begin:], minlength=self.arms)
 
     def design_matrix(self) -> Array:
-        """V = λI + Σ x xᵀ, without what was set aside."""
-        explored = self.Z.T @ (self.counts(self.aside)[:, None] * self.Z)
+        """V = λI + Σ x xᵀ."""
+        explored = self.Z.T @ (self.counts()[:, None] * self.Z)
         return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
 
     def means(self, inverse: Array) -> Array:
         """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
-        pulled, rewards = self.pulled[self.aside :], self.rewards[self.aside :]
-        sums = np.bincount(pulled, rewards, minlength=self.arms)
+        sums = np.bincount(self.pulled, self.rewards, minlength=self.arms)
         return self.Z @ (inverse @ (sums @ self.Z))
 
     # Gap indices
@@ -248,21 +233,8 @@ class Oracle:
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
-        if recipe.threshold == "levels":
-            return self.over_levels(A)
-        if recipe.threshold == "pilot":
-            if not self.aside:
-                return math.sqrt(2 * math.log(t / self.delta))
-            return math.sqrt(2 * confidence + self.learnt())
-        if recipe.threshold == "two_arms":  # Kaufmann and Koolen 2021, for a pair of averages
-            x = math.log(self.m * (K - self.m) / self.delta) / 2
-            least = least_over_powers(x)
-            return math.sqrt(4 * least + 8 * math.log(4 + math.log(t / 2)))
         if recipe.threshold == "two_arms_mixture":
             return math.nan  # every pair has its own
-        if recipe.threshold == "all_arms":  # Kaufmann and Koolen 2021 for the averages of all arms
-            least = least_over_powers(confidence / K)
-            return math.sqrt(2 * K * (least + 2 * math.log(4 + math.log(1 + t / K))))
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":
@@ -273,57 +245,11 @@ class Oracle:
             ridge = recipe.regularization
         assert self.S is not None
         bias = math.sqrt(ridge) * self.S / self.sigma
-        if recipe.threshold == "determinant":
-            logdet = np.linalg.slogdet((ridge * np.eye(N) + A) / ridge)[1]
-            return math.sqrt(2 * confidence + logdet) + bias
         if recipe.threshold == "frequentist":  # equation (2), in λ_V (erratum 4)
             longest = np.linalg.norm(self.X, axis=1).max()
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
-
-    def over_levels(self, A: Array) -> float:
-        """The least of the self-normalised bounds over c = 4^k c_0 ≤ λ_min(A), looked at seldom."""
-        u, confidence = 0.3, math.log(1 / self.delta)
-
-        def bound(k: int) -> float:
-            shift = u * self.weakest * 4.0**k
-            logdet = np.linalg.slogdet(np.eye(len(A)) + A / shift)[1]
-            return confidence + math.log((k + 1) * (k + 2)) + float(logdet) / 2
-
-        if self.t >= self.next_level_at:
-            self.next_level_at = self.t + max(self.t // 16, 1)
-            least = np.linalg.eigvalsh(A)[-self.rank]
-            highest = max(math.floor(math.log(least / self.weakest, 4.0)), self.level)
-            if bound(highest) < bound(self.level):
-                self.level = highest
-        return math.sqrt(2 * (1 + u) * bound(self.level))
-
-    def learnt(self) -> float:
-        """ln det(Λ⁻¹(Λ + A)) + (θ̂ − ν)ᵀ (A⁻¹ + Λ⁻¹)⁻¹ (θ̂ − ν)/σ², before and after the pilot."""
-        matrices, estimates = [], []
-        for part in (slice(self.aside), slice(self.aside, None)):
-            x, y = self.Z[self.pulled[part]], self.rewards[part]
-            matrices.append(x.T @ x)
-            estimates.append(np.linalg.solve(x.T @ x, x.T @ y))
-        before, since = matrices
-        away = estimates[1] - estimates[0]
-        logdet = np.linalg.slogdet(before + since)[1] - np.linalg.slogdet(before)[1]
-        joint = np.linalg.inv(np.linalg.inv(before) + np.linalg.inv(since))
-        return float(logdet + away @ joint @ away / self.sigma**2)
-
-    def pilot_is_over(self, inverse: Array, means: Array, b: int, c: int, near: set[str]) -> bool:
-        """Whether (μ̂_b − μ̂_c + ε)² ≥ r σ² times the square of the pair's width without C."""
-        if self.recipe.indices == "individual":
-            norms = self.norms(inverse)
-            width = norms[b] + norms[c]
-        else:
-            pair = self.Z[b] - self.Z[c]
-            width = math.sqrt(pair @ inverse @ pair)
-        gap, wanted = means[b] - means[c] + self.epsilon, math.sqrt(self.rank) * self.sigma * width
-        if abs(gap - wanted) <= NEAR * (abs(means).max() + wanted):
-            near.add("stop")
-        return bool(gap >= wanted)
 
     def norms(self, inverse: Array) -> Array:
         """‖x_a‖_{V⁻¹}."""
@@ -511,9 +437,6 @@ class Oracle:
         hint = hint or Hint()
         if self.t < len(self.initial):
             return Verdict(False, self.inside, self.initial[self.t], kind="initial")
-        if self.aside and self.t < self.aside + len(self.again):
-            arm = self.again[self.t - self.aside]
-            return Verdict(False, self.inside, arm, kind="initial")
         if self.queue:
             return Verdict(False, self.inside, self.queue.pop(0), kind="queued")
         near: set[str] = set()
@@ -522,12 +445,9 @@ class Oracle:
         means, C = self.means(inverse), self.threshold()
         B = self.gap_indices(inverse, means, C)
 
-        in_pilot = self.recipe.threshold == "pilot" and not self.aside
         lagged = self.recipe.stopping == "lucb_lagged"
         statistic = math.nan
-        if (
-            lagged and self.last_pair is not None and not in_pilot
-        ):  # erratum 7: before J is chosen anew
+        if lagged and self.last_pair is not None:  # erratum 7: before J is chosen anew
             b, c = self.last_pair
             statistic = float(B[c, b])
             self.near_stop(statistic, B, near)
@@ -552,11 +472,7 @@ class Oracle:
         gaps = dict(zip(outside, B[outside, b].tolist(), strict=True))
         c = self.best(gaps, CHALLENGER, hint.c, near)
 
-        if in_pilot:
-            if self.pilot_is_over(inverse, means, b, c, near):
-                self.aside = self.t
-                return Verdict(False, J, self.again[0], b, c, kind="initial", near=frozenset(near))
-        elif not lagged:
+        if not lagged:
             lucb = self.recipe.stopping == "lucb"
             statistic = float(B[c, b]) if lucb else max(mth[j] for j in J)
             self.near_stop(statistic, B, near)
@@ -567,8 +483,7 @@ class Oracle:
         if self.recipe.selection == "both_arms":
             self.queue.append(c)
         self.last_pair = (b, c)
-        kind = "pilot" if in_pilot else "round"
-        return Verdict(False, J, arm, b, c, C, statistic, kind, near=frozenset(near))
+        return Verdict(False, J, arm, b, c, C, statistic, "round", near=frozenset(near))
 
     def near_stop(self, statistic: float, B: Array, near: set[str]) -> None:
         """Whether rounding decides about the stop."""

@@ -208,7 +208,7 @@ def methods(study: shortlist.Study) -> str:
 LETTERS = list("abcdefghij")
 GIVEN: dict[str, dict[str, Any]] = {
     "self_normalized": {"sigma": 0.3, "epsilon": 0.0, "algorithm": "m-LinGapE"},
-    "determinant": {"sigma": 0.3, "epsilon": 0.2, "threshold": "determinant", "S": 2.0},
+    "frequentist": {"sigma": 0.3, "epsilon": 0.2, "threshold": "frequentist", "S": 2.0},
     "lucb1": {"sigma": 0.2, "epsilon": 0.4, "algorithm": "LUCB"},
 }
 
@@ -256,7 +256,7 @@ class Screen:
         """Pulls, means, half widths, and max B_ij over candidates j and other arms i."""
         sigma, S, log = self.given["sigma"], self.given.get("S", 0.0), np.log(1.0 / self.delta)
         x = np.eye(10) if self.kind == "lucb1" else self.x
-        ridge = 0.2 * (sigma / S) ** 2 if self.kind == "determinant" else 0.0
+        ridge = (sigma / 20.0) ** 2 if self.kind == "frequentist" else 0.0
         arms = np.array([arm for arm, _ in self.told[:results]])
         values = np.array([value for _, value in self.told[:results]])
         A = x[arms].T @ x[arms]
@@ -267,8 +267,10 @@ class Screen:
             weakest = np.linalg.eigvalsh(10.0 * x.T @ x)[0]  # ten initial pulls of every arm
             grown = np.linalg.slogdet(np.eye(4) + A / (0.1 * weakest))[1]
             C = np.sqrt(2.2 * (log + 0.5 * grown))
-        elif self.kind == "determinant":
-            C = np.sqrt(2.0 * log + np.linalg.slogdet(V / ridge)[1]) + np.sqrt(ridge) * S / sigma
+        elif self.kind == "frequentist":
+            longest = np.square(x).sum(axis=1).max()
+            spread = 4.0 * np.log1p((results + 1) * longest / (4.0 * ridge))
+            C = np.sqrt(2.0 * log + spread) + np.sqrt(ridge) * S / sigma
         else:
             C = np.sqrt(2.0 * np.log(5.0 * 10 * results**4 / (4.0 * self.delta)))
         own = np.sqrt(np.diag(G))
@@ -295,7 +297,7 @@ def figures_in(words: str) -> list[float]:
 
 
 SCREENS = [
-    *(("self_normalized", 110), ("determinant", 60), ("lucb1", 60)),
+    *(("self_normalized", 110), ("frequentist", 60), ("lucb1", 60)),
     *((kind, None) for kind in GIVEN),
 ]
 

@@ -1,8 +1,7 @@
-"""What an answer says of what its proof needs: attacks that keep to the letter of weaker words."""
+"""What an answer says of what its proof needs, where attacks break that."""
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -27,17 +26,22 @@ def second_line(study: shortlist.Study) -> str:
 
 
 def cancelled_by_peeking(seed: int) -> shortlist.Study:
-    """A near tie of which the worse arm is made to win: no value decides on its own trial."""
+    """A near tie of which the worse arm is made to win.
+
+    Copies of a plan are measured before any is told. What lies before the luckiest end is cancelled, and
+    the rest is told in the order in which it was asked for.
+    """
     noise = np.random.default_rng(seed)
-    names = ["worse", "better"]
-    study = shortlist.Study(arms=names, m=1, sigma=1.0, delta=0.3, seed=seed, algorithm="LUCB")
+    study = shortlist.Study(
+        arms=["worse", "better"], m=1, sigma=1.0, seed=seed, algorithm="Guess-and-verify"
+    )
     for _ in range(40):
         if study.done:
             break
-        trials = study.ask(24)
+        trials = study.ask(12)
         values = [1e-9 * trial.arm + noise.standard_normal() for trial in trials]
         lead = [value * (1 - 2 * trial.arm) for trial, value in zip(trials, values, strict=True)]
-        start = int(np.argmax(np.cumsum(lead[::-1])[::-1]))  # the luckiest end of the list
+        start = int(np.argmax(np.cumsum(lead[::-1])[::-1]))
         for trial in trials[:start]:
             study.cancel(trial)
         for trial, value in zip(trials[start:], values[start:], strict=True):
@@ -47,10 +51,12 @@ def cancelled_by_peeking(seed: int) -> shortlist.Study:
 
 
 @pytest.mark.slow
-def test_who_cancels_after_a_look_at_later_results_breaks_a_condition_that_is_said() -> None:
+@pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie")
+def test_cancelling_by_peeking_breaks_a_condition_that_is_said() -> None:
     studies = [cancelled_by_peeking(seed) for seed in range(RUNS)]
     wrong = [study for study in studies if study.done and study.shortlist.names == ["worse"]]
-    assert len(wrong) > 0.3 * RUNS + 3  # far more than δ: so the words are needed
+    assert len(wrong) > RUNS / 2  # far more than δ = 0.05: so the words are needed
     for study in wrong:
         assert guarantee.BLIND in study.shortlist.guarantee.text
         assert "failures" in second_line(study)
@@ -78,7 +84,7 @@ def test_a_trial_that_was_given_out_again_is_named() -> None:
         study.tell(trial, float(trial.arm))
     words = study.shortlist.guarantee
     assert "which evaluation of it was told first, depended on no value of it" in words.text
-    assert "given out again: 1" in dict(words.rests_on)["Given out again"].replace("before they were told", "").replace("  ", " ").replace(" :", ":")
+    assert "before they were told: 1." in dict(words.rests_on)["Given out again"]
     assert "Order" not in dict(words.rests_on)  # else it would not matter which was ready first
 
 
@@ -229,4 +235,3 @@ def test_linear_means_stay_in_the_first_line_where_the_power_of_their_test_is_no
     words = "If the noise is normal and the means are linear in the features"
     assert first_line(study).startswith(words)
     assert study.shortlist.guarantee.badge.startswith("Proven if normal and linear")
-    assert math.isfinite(study.evaluations)

@@ -20,10 +20,9 @@ from test_exceptions import Interruption
 KINDS: dict[str, dict[str, Any]] = {
     "m-LinGapE": {"algorithm": "m-LinGapE"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
-    "pilot": {"algorithm": shortlist.GIFA(threshold="pilot")},
     "Guess-and-verify": {"algorithm": "Guess-and-verify"},
     "pairs-in-doubt": {"budget": 60},
-    "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
+    "sigma estimated": {"algorithm": "Guess-and-verify", "sigma": "estimate"},
     "minimize": {"algorithm": "m-LinGapE", "direction": "minimize"},
     "audited": {"algorithm": "m-LinGapE", "audit": True},
 }

@@ -48,7 +48,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "Guess-and-verify": {"algorithm": "Guess-and-verify"},
     "bets": COINS,
     "pairs-in-doubt": {"budget": 30},
-    "sigma estimated": {"algorithm": "m-LinGapE", "sigma": "estimate"},
+    "sigma estimated": {"algorithm": "Guess-and-verify", "sigma": "estimate"},
 }
 
 

@@ -172,7 +172,7 @@ def test_assumptions_are_those_of_the_study() -> None:
     assert "its 4 features (rank 4): θ·x" in plain["Model"]
     assert "No result was processed before one that was asked for earlier" in plain["Order"]
     assert set(plain) == {"Noise", "Model", "Independence", "Order"}
-    assert "S = 2" in rests_on(threshold="determinant", S=2.0)["Size of θ"]
+    assert "S = 2" in rests_on(threshold="frequentist", S=2.0)["Size of θ"]
     assert "Size of θ" not in rests_on(S=2.0)
     assert "nothing is assumed" in rests_on(algorithm="LUCB")["Model"]
     assert "The features were not used" in rests_on(algorithm="LUCB")["Model"]
@@ -206,7 +206,7 @@ SQUARE = Problem.of([[1.0, 0.0], [0.0, 1.0]], 1, sigma=1.0)
     ("relation", "assumed", "audited", "uses_features"),
     [
         (Unrelated(PROBLEM), "", False, False),
-        (Unrelated(PROBLEM, guide="a forest"), "", False, False),
+        (Unrelated(PROBLEM, guide="a line"), "", False, False),
         (Linear(PROBLEM), "the means are linear in the features", True, True),
         (Linear(SQUARE), "", False, True),
     ],
@@ -219,4 +219,4 @@ def test_a_relation_says_what_it_assumes(
     assert (relation.audited, relation.uses_features) == (audited, uses_features)
     assert relation.explanation.endswith(".")
     assert relation.method.endswith(".")
-    assert ("a forest" in relation.explanation) == bool(relation.guide)
+    assert ("a line" in relation.explanation) == bool(relation.guide)

@@ -457,7 +457,7 @@ def test_a_generous_bound_on_theta_keeps_the_guarantee(S: float) -> None:
     """A larger bound on ‖θ‖ is a weaker assumption; λ_V = 0.2σ²/S² shrinks with it."""
     rng = np.random.default_rng(0)
     features = rng.standard_normal((6, 3))
-    algorithm = shortlist.GIFA(threshold="determinant", initialization=None)
+    algorithm = shortlist.GIFA(threshold="frequentist", initialization=None)
     settings = {"algorithm": algorithm, "seed": 0, "audit": False, "intercept": False}
     study = shortlist.Study(features, 2, sigma=0.01, S=S, **settings)
     study.run(

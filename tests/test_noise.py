@@ -18,7 +18,7 @@ from scipy.stats import chi2
 import shortlist
 from by_plans import run_by_plans
 from command_line import fails, run
-from error_rates import shown_above, shown_below
+from error_rates import shown_below
 from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
@@ -39,7 +39,6 @@ from shortlist.plans.evidence import PairEvidence
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
-from tests.posterior.test_pilot import learnt
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(6, 3))
@@ -53,6 +52,8 @@ NAMED = ["m-LinGapE", "m-LinGapE optimized", "LinGIFA", "LUCB", *TRACKING]
 
 def begin(**given: Any) -> shortlist.Study:
     settings = {"m": 2, "seed": 3, "sigma": 0.4, "algorithm": "m-LinGapE", "intercept": False}
+    if "estimate" in str(given.get("sigma")):
+        settings["algorithm"] = "Guess-and-verify"
     settings |= given
     return shortlist.Study(X, arms=NAMES, **settings, audit=False)
 
@@ -116,34 +117,9 @@ def test_a_direction_seen_for_the_first_time_keeps_its_digits() -> None:
     assert posterior.variances[0] == pytest.approx(0.25, rel=1e-8)
 
 
-def test_a_pilot_that_is_set_aside_is_weighted_too() -> None:
-    rng = np.random.default_rng(1)
-    x, relative = rng.standard_normal((9, 4)), rng.uniform(0.01, 1.0, 9)
-    posterior = Posterior(x, pilot=True, noise=relative)
-    arms = [
-        *range(9),
-        *rng.integers(0, 9, 11).tolist(),
-        *range(9),
-        *rng.integers(0, 9, 60).tolist(),
-    ]
-    values = rng.standard_normal(len(arms))
-    for k, (arm, result) in enumerate(zip(arms, values.tolist(), strict=True)):
-        if k in (9, 29):
-            posterior.refresh()
-        if k == 20:
-            posterior.set_aside()
-        posterior.observe(arm, result)
-    # Divided by its noise, everything is as if all noise were the same.
-    roots = np.sqrt(relative)
-    expected = learnt(x / roots[:, None], arms, (values / roots[arms]).tolist(), 20, 0.7)
-    assert posterior.information_since_pilot(0.7) == pytest.approx(expected, rel=1e-9)
-    posterior.refresh()
-    assert posterior.information_since_pilot(0.7) == pytest.approx(expected, rel=1e-9)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMED)
-@pytest.mark.parametrize("threshold", ["self_normalized", "determinant", "pilot"])
+@pytest.mark.parametrize("threshold", ["self_normalized", "frequentist"])
 def test_equal_sigmas_are_one_sigma_bit_for_bit(name: str, threshold: str) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0, sigma=0.37)
     S = 2.0
@@ -338,27 +314,20 @@ def test_the_bound_holds_as_often_as_it_says() -> None:
         )
 
 
-def test_the_pilot_is_set_beforehand_and_large_enough() -> None:
-    for settings in ({}, {"algorithm": "LUCB"}, {"threshold": "determinant", "S": 2.0},
-                     {"algorithm": shortlist.GIFA(threshold="determinant", initialization=None),
-                      "S": 2.0}):  # fmt: skip
-        study = begin(sigma="estimate", **settings)
-        wanted = study.procedure.engine.setup.wanted
-        assert wanted.sum() - np.count_nonzero(wanted) >= 60
-        initial = study.procedure.engine.setup.initial.tolist()
-        for arm in initial:
-            assert study.problem.noise.awaits_estimate
-            trial = study.ask()
-            assert trial.arm == arm
-            study.tell(trial, value(trial))
-        assert not study.problem.noise.awaits_estimate
-        assert study.procedure.engine.setup.initial.tolist() == initial
-        assert 0.4 < study.problem.sigma < 0.4 * 2
-        assert study.procedure.setting.delta == pytest.approx(0.8 * DELTA)
-        assert study.problem.delta == DELTA
-        assert study.procedure.proven
-        assert "δ = 0.05, σ ≤ 0." in study.procedure.claim.text
-        assert "the noise is normal with the same σ for all arms" in study.procedure.claim.text
+@pytest.mark.parametrize(
+    "settings",
+    [{"algorithm": "LUCB"}, {"algorithm": "m-LinGapE"}, {"threshold": "heuristic"}],
+    ids=str,
+)
+@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
+def test_gap_indices_need_a_known_sigma(word: str, settings: dict[str, Any]) -> None:
+    with pytest.raises(errors.InvalidSetting, match=f"'{word}' estimates it: .*algorithm='auto'"):
+        shortlist.Study(X, m=2, sigma=word, **settings)
+    auto = shortlist.Study(X, m=2, sigma=word, algorithm="auto")  # as advised
+    assert auto.procedure.proven
+
+
+def test_as_many_replicates_as_asked_for_are_made_in_rounds() -> None:
     assert rounds_for(60, np.array([0, 0, 1])) == 21
 
 
@@ -390,7 +359,7 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
 def test_a_comparison_estimates_as_a_study_does() -> None:
     instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=0.4, arms=NAMES)
     frame = shortlist.compare(
-        "m-LinGapE", instance, runs=3, sigma="estimate", progress=False, seed=5
+        "Guess-and-verify", instance, runs=3, sigma="estimate", progress=False, seed=5
     ).frame
     for row in frame.itertuples():
         study = begin(sigma="estimate", seed=row.seed)
@@ -403,14 +372,6 @@ def test_a_comparison_estimates_as_a_study_does() -> None:
             instance.reward(trial.arm, instance.parameters, stream)))  # fmt: skip
         assert study.posterior.pulls.tolist() == row.pulls
         assert sorted(study.shortlist.names) == sorted(row.recommendation)
-    threads = [
-        shortlist.compare("LUCB", instance, runs=6, sigma="estimate", workers=n, progress=False)
-        for n in (1, 2)
-    ]
-    pd.testing.assert_frame_equal(threads[0].frame, threads[1].frame)
-
-
-SPAN = shortlist.GIFA(initialization="span", name="m-LinGapE, few initial pulls")
 
 
 def errors_of(degrees: int, runs: int, seed: int) -> int:
@@ -424,7 +385,7 @@ def errors_of(degrees: int, runs: int, seed: int) -> int:
             [[1.0], [0.5]], theta=[0.25], m=1, sigma=float(sigma)
         )
         frame = shortlist.compare(
-            SPAN, instance, len(part), seed=40 * seed + k, sigma=few, progress=False
+            "Guess-and-verify", instance, len(part), seed=40 * seed + k, sigma=few, progress=False
         ).frame
         assert frame["stopped"].all()
         wrong += int((~frame["correct"]).sum())
@@ -447,37 +408,10 @@ def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"threshold": "determinant", "S": 1.0},
-        {"threshold": "pilot"},
-        {"threshold": "auto"},
-        {"algorithm": "LUCB"},
-        {"algorithm": "LUCB", "threshold": "two_arms"},
-    ],
-    ids=str,
-)
-def test_errors_with_an_estimate_and_other_thresholds(settings: dict[str, Any]) -> None:
-    name = settings.get("algorithm", "m-LinGapE")
-    settings = {key: each for key, each in settings.items() if key != "algorithm"}
-    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
-
-    def errors_in(runs: int, seed: int) -> int:
-        frame = shortlist.compare(
-            name, instance, runs, seed=seed, sigma="estimate", progress=False, **settings
-        ).frame
-        return int((~frame["correct"]).sum())
-
-    shown_below(DELTA, errors_in)
-
-
 # An estimate for each arm
 
 PER_ARM = "estimate per arm"
 ESTIMATED = ("estimate", PER_ARM)
-BOTH = ["m-LinGapE", "Guess-and-verify"]
 UNEQUAL = [3.5, 0.05, 1.0, 0.1, 0.05, 2.0]
 
 
@@ -495,16 +429,9 @@ def test_all_bounds_hold_at_once_as_often_as_they_say() -> None:
     assert improbability(runs - broken, runs, 0.975**4) > 0.001  # and hardly less often
 
 
-@pytest.mark.parametrize(
-    ("word", "algorithm"), [("estimate", BOTH[0]), ("estimate", BOTH[1]), (PER_ARM, BOTH[0])]
-)
-def test_the_replicates_are_set_beforehand_and_count_for_the_means(
-    word: str, algorithm: str
-) -> None:
-    study = begin(sigma=word, algorithm=algorithm)
+def test_the_replicates_are_set_beforehand_and_count_for_the_means() -> None:
+    study = begin(sigma="estimate")
     wanted = study.procedure.engine.setup.wanted
-    if word == PER_ARM:
-        assert wanted.tolist() == [31] * 6
     assert wanted.sum() - np.count_nonzero(wanted) >= 60
     assert "to be estimated" in study.procedure.claim.text
     initial = study.procedure.engine.setup.initial.tolist()
@@ -519,16 +446,9 @@ def test_the_replicates_are_set_beforehand_and_count_for_the_means(
     assert study.procedure.setting.delta == pytest.approx(0.8 * DELTA)
     assert study.statistic is not None
     assert study.procedure.proven
-    if word == PER_ARM:
-        assert noise.each is not None
-        assert (noise.each > UNEQUAL).all()
-        assert (noise.each < np.array(UNEQUAL) * 3).all()
-        assert f"σ per arm bounded above by {noise.each.min():.4g} to" in study.procedure.claim.text
-        assert "the noise of each arm is normal with a σ of its own" in study.procedure.claim.text
-    if algorithm == "Guess-and-verify":
-        strategy = study._log.model.round.strategy
-        assert strategy._results.pulls.tolist() == wanted.tolist()
-        assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
+    strategy = study._log.model.round.strategy
+    assert strategy._results.pulls.tolist() == wanted.tolist()
+    assert strategy._problem.delta == pytest.approx(0.8 * DELTA)
 
 
 @pytest.mark.parametrize("sigma", ["estimate", PER_ARM])
@@ -549,9 +469,8 @@ def test_results_of_two_values_are_refused_after_the_replicates(sigma: str) -> N
     assert other.shortlist.names == [0]
 
 
-@pytest.mark.parametrize("algorithm", BOTH)
-def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> None:
-    study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.1)
+def test_an_arm_whose_replicates_are_equal_proves_nothing() -> None:
+    study = begin(sigma=PER_ARM, epsilon=0.1)
     sigma = [0.0, 0.1, 0.1, 0.1, 0.1, 0.1]
     go_on(study, 10**4, lambda trial: value(trial, sigma))
     assert study.done
@@ -562,9 +481,8 @@ def test_an_arm_whose_replicates_are_equal_proves_nothing(algorithm: str) -> Non
     assert each[0] == 1e-4 * each.max()  # least squares still have all their digits
 
 
-@pytest.mark.parametrize("algorithm", BOTH)
-def test_replicates_of_which_most_are_equal_prove_nothing(algorithm: str) -> None:
-    study = begin(sigma=PER_ARM, algorithm=algorithm, epsilon=0.5)
+def test_replicates_of_which_most_are_equal_prove_nothing() -> None:
+    study = begin(sigma=PER_ARM, epsilon=0.5)
     go_on(study, 10**4, lambda trial: float(MEANS[trial.arm]) + (0.2 if trial.seed % 2 else -0.2))
     assert study.done
     assert study.shortlist.guarantee.text.startswith("Heuristic: ")
@@ -611,38 +529,6 @@ def test_a_pair_without_a_gap_passes_as_rarely_as_promised(
     assert improbability(passed, paths, delta) > 0.001
 
 
-def unequal_errors(degrees: int, runs: int, seed: int) -> int:
-    """Errors in runs near a tie, with σ of the best arm larger than the others' or smaller."""
-    wrong, few = 0, EstimatedPerArm(0.2, degrees)
-    for share, sigma in ((runs - runs // 2, [1.0, 0.1, 0.3]), (runs // 2, [0.1, 1.0, 0.3])):
-        if share == 0:
-            continue
-        instance = shortlist.instances.from_arrays(
-            np.eye(3), means=[0.1, 0.0, -0.1], m=1, sigma=sigma
-        )
-        frame = shortlist.compare(
-            "m-LinGapE", instance, share, seed=seed, sigma=few, workers=1, progress=False
-        ).frame
-        assert frame["stopped"].all()
-        wrong += int((~frame["correct"]).sum())
-    return wrong
-
-
-@pytest.mark.slow
-def test_errors_with_an_estimate_for_each_arm() -> None:
-    shown_below(DELTA, partial(unequal_errors, 8))
-
-
-@pytest.mark.slow
-def test_the_spread_of_each_arm_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def naive(replicates: list[list[float]], risk: float) -> Estimate:
-        honest = bound_from_replicates(replicates, risk)
-        return honest._replace(sigma=honest.spread)
-
-    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
-    shown_above(DELTA, partial(unequal_errors, 1), improbable=0.001)
-
-
 def test_reports_say_that_each_sigma_is_estimated() -> None:
     study = begin(sigma=PER_ARM)
     before = dict(study.shortlist.guarantee.rests_on)["Noise"]
@@ -675,9 +561,6 @@ KINDS: list[dict[str, Any]] = [
     {"sigma": EACH},
     {"sigma": "bounded", "reward_range": (-5, 5)},
     {"sigma": "estimate"},
-    {"sigma": "estimate", "threshold": "determinant", "S": 2.0},
-    {"sigma": "estimate", "threshold": "pilot"},
-    {"sigma": EACH, "threshold": "pilot"},
     {"sigma": "estimate", "algorithm": "Guess-and-verify"},
     {"sigma": "estimate per arm", "algorithm": "Guess-and-verify"},
     {"sigma": "estimate per arm"},

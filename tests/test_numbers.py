@@ -122,7 +122,7 @@ def test_what_keeps_the_norm_of_theta_keeps_the_units_or_says_so() -> None:
     assert np.shares_memory(Problem.of(uneven, 2, sigma=1.0).in_own_units, uneven)
     for units in ((1.0, 1e-9, 1e9), (1e-200, 1.0, 1.0)):
         problem = Problem.of(x * np.array(units), 2, sigma=1.0, S=1.0)
-        for threshold in ("determinant", "frequentist"):
+        for threshold in ("frequentist",):
             with pytest.raises(errors.InvalidFeatures, match="units of the features"):
                 shortlist.catalog.registry.find_algorithm("m-LinGapE").bind(problem, threshold)
 
@@ -250,28 +250,28 @@ def make(features: Any = X, m: int = 1, *, sigma: Any = 1.0, **settings: Any) ->
 
 ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     (
-        make(threshold="determinant"),
+        make(threshold="frequentist"),
         "give S=…, or use threshold='self_normalized'",
-        [make(threshold="determinant", S=2.0), make(threshold="self_normalized")],
+        [make(threshold="frequentist", S=2.0), make(threshold="self_normalized")],
     ),
     (
-        make(algorithm=GIFA(threshold="determinant", regularization=0.0), S=1.0),
+        make(algorithm=GIFA(threshold="frequentist", regularization=0.0), S=1.0),
         "leave regularization=None for its own choice, or use threshold='self_normalized'",
         [
-            make(algorithm=GIFA(threshold="determinant", regularization=None), S=1.0),
+            make(algorithm=GIFA(threshold="frequentist", regularization=None), S=1.0),
             make(
-                algorithm=GIFA(threshold="determinant", regularization=0.0),
+                algorithm=GIFA(threshold="frequentist", regularization=0.0),
                 threshold="self_normalized",
             ),
         ],
     ),
     (
         make(algorithm=GIFA(initialization=None)),
-        "use GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…",
+        "use GIFA(…, initialization='span') or 'each', or threshold='frequentist' with S=…",
         [
             make(algorithm=GIFA(initialization="span")),
             make(algorithm=GIFA(initialization="each")),
-            make(algorithm=GIFA(initialization=None), threshold="determinant", S=1.0),
+            make(algorithm=GIFA(initialization=None), threshold="frequentist", S=1.0),
         ],
     ),
     (
@@ -284,11 +284,11 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
         ],
     ),
     (
-        make(FAR, threshold="determinant", S=1.0, algorithm="m-LinGapE"),
+        make(FAR, threshold="frequentist", S=1.0, algorithm="m-LinGapE"),
         "divide each column by its largest absolute value and give S in these units, or use "
         "threshold='self_normalized' without a regularization",
         [
-            make(FAR / np.abs(FAR).max(axis=0), threshold="determinant", S=1.0),
+            make(FAR / np.abs(FAR).max(axis=0), threshold="frequentist", S=1.0),
             make(FAR, threshold="self_normalized"),
         ],
     ),

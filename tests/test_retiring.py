@@ -33,7 +33,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "auto with features": {"features": X},
     "guide": {"features": X, "trust": "guide"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
-    "m-LinGapE": {"features": X, "algorithm": "m-LinGapE", "threshold": "pilot"},
+    "m-LinGapE": {"features": X, "algorithm": "m-LinGapE"},
     "a strategy of one's own": {"algorithm": RACE},
     "bounded": {"sigma": "bounded", "reward_range": (0.0, 1.0)},
     "sigma estimated": {"sigma": "estimate"},

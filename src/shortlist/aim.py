@@ -103,8 +103,6 @@ class Certainty(Aim):
 
     def stop_words(self, statistic: float, epsilon: float) -> str:
         """What the statistic was and must be."""
-        if statistic != statistic:
-            return "it was part of the pilot, during which the study does not stop"
         return (
             f"the stopping statistic was {statistic:.4g}, and the study stops when it is at most "
             f"{epsilon:g}"

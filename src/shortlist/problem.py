@@ -40,7 +40,6 @@ from shortlist.numerics.blockwise import (
     first_like,
     gram,
     is_identity,
-    orthonormal_basis,
     squared_norms,
 )
 from shortlist.printable import count, in_figures
@@ -556,14 +555,6 @@ class Problem:
     def spanning(self) -> NDArray[np.int64]:
         """Arms that span the features, well spread in units of their noise."""
         return span(in_units(self.reduced, self.relative_noise))
-
-    @cached_property
-    def spanning_orthonormal(self) -> NDArray[np.int64]:
-        """The same for the features as orthonormal columns."""
-        shown = in_units(self.orthonormal, self.relative_noise)
-        if self.orthonormal is not self.reduced or self._gram is None:
-            return span(shown)
-        return span(shown, orthonormal_basis(self._gram))
 
     def of_arms(self, arms: NDArray[np.int64]) -> Problem:
         """The same question about some of the arms, by their rows.

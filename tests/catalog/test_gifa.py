@@ -127,7 +127,7 @@ def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
     assert not proven(threshold="heuristic")
     assert not proven(stopping="lucb_lagged")
     assert not proven(threshold="self_normalized", regularization=0.5)
-    assert proven(threshold="determinant", initialization=None)
+    assert proven(threshold="frequentist", initialization=None)
 
 
 @pytest.mark.slow
@@ -246,7 +246,7 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     problem = Problem.of(features, 3, sigma=1.0, S=1.0)
     algorithm = find_algorithm("m-LinGapE")
     assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10
-    assert len(algorithm.bind(problem, "determinant").engine.setup.initial) == 4
+    assert len(algorithm.bind(problem, "frequentist").engine.setup.initial) == 4
     assert len(find_algorithm("LUCB").bind(problem).engine.setup.initial) == 50
 
 
@@ -258,11 +258,11 @@ def test_auto_takes_the_least_demanding_of_the_proven_thresholds() -> None:
 
     linear = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
     few, many = (Problem.of(arms=[str(k) for k in range(arms)], m=2, sigma=1.0) for arms in (4, 50))
-    assert chosen(linear) == "pilot"
+    assert chosen(linear) == "self_normalized"
     assert chosen(few) == "two_arms_mixture"
     assert chosen(many) == chosen(many, indices="individual") == "two_arms_mixture"
     spared = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, S=2.0)
-    assert chosen(spared, initialization=None) == "determinant"
+    assert chosen(spared, initialization=None) == "frequentist"
     with pytest.raises(errors.InvalidSetting, match="no threshold that is proven"):
         shortlist.GIFA(threshold="auto", initialization=None).bind(linear)
 
@@ -283,7 +283,7 @@ def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_us
     algorithm = find_algorithm(name)
     features = [[1000.0, 0.0], [1000.0, 1.0], [1000.0, -1.0]]  # ‖θ‖ = 1.1 and ‖μ‖ = 1732
     with_S = [each for each, threshold in THRESHOLDS.items() if threshold.needs_S]
-    assert with_S == ["determinant", "frequentist"]
+    assert with_S == ["frequentist"]
     for S in (0.01, 1.2, 100.0):
         problem = Problem.of(features, 1, sigma=1.0, S=S)
         assert not THRESHOLDS[algorithm.bind(problem, "auto").threshold.name].needs_S
@@ -294,13 +294,13 @@ def test_a_bound_on_theta_is_none_on_the_means_of_arms_whose_features_are_not_us
             assert "S bounds ‖θ‖ for the features" in procedure.claim.text
             reasons = algorithm.bind(alone, threshold).claim.why_heuristic
             assert not any("S bounds" in reason for reason in reasons)
-    assert find_algorithm("LUCB").bind(alone, "determinant").proven
+    assert find_algorithm("LUCB").bind(alone, "frequentist").proven
 
 
 def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
     few = Problem.of(np.random.default_rng(0).standard_normal((8, 2)), 1, sigma=1.0)
     many = Problem.of(np.random.default_rng(0).standard_normal((9, 2)), 1, sigma=1.0)
-    times = {"self_normalized": 10, "levels": 5, "all_arms": 1}
+    times = {"self_normalized": 10, "heuristic": 1}
     for threshold, wanted in times.items():
         assert (
             shortlist.GIFA(threshold=threshold).bind(few).engine.setup.wanted.tolist()
@@ -308,4 +308,3 @@ def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
         )
         spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.setup.wanted
         assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
-    assert len(shortlist.GIFA(threshold="pilot").bind(many).engine.setup.initial) == 20

@@ -37,8 +37,8 @@ def test_auto_of_a_threshold_is_named_in_the_guarantee() -> None:
     study = shortlist.Study(
         X, m=1, sigma=0.3, algorithm="m-LinGapE", threshold="auto", seed=0, audit=False
     )
-    assert study.procedure.threshold.name == "pilot"
-    assert "'pilot'" in study.shortlist.guarantee.text
+    assert study.procedure.threshold.name == "self_normalized"
+    assert "'self_normalized'" in study.shortlist.guarantee.text
 
 
 def problem(K: int, N: int, m: int = 5, **given: Any) -> Problem:
@@ -117,7 +117,7 @@ def test_arms_that_tell_nothing_of_others_are_judged_by_their_own_results() -> N
 
 
 def test_a_named_threshold_wants_rounds() -> None:
-    for threshold in ("self_normalized", "heuristic", "pilot"):
+    for threshold in ("self_normalized", "heuristic"):
         study = shortlist.Study(X, m=1, sigma=0.3, threshold=threshold, audit=False)
         assert (study.procedure.name, study.procedure.threshold.name) == ("m-LinGapE", threshold)
     assert (

@@ -16,7 +16,7 @@ from shortlist.rules.rule import OWN, rule
 from shortlist.rules.thresholds import THRESHOLDS
 
 
-@rule("selection", needs=(), traits=("pilot", "levels"))
+@rule("selection", needs=(), traits=("by_time",))
 def challenger(pair, arms, key):  # type: ignore[no-untyped-def]
     """Always pull the challenger; its traits are those of a threshold, and mean nothing here."""
     return pair.c
@@ -32,7 +32,7 @@ ALGORITHMS = {
 
 
 def engine_of(name: str, threshold: str, arms: int) -> Engine:
-    x = np.eye(arms) if "two_arms" in threshold or threshold in ("lucb1", "all_arms") else None
+    x = np.eye(arms) if threshold in ("two_arms_mixture", "lucb1") else None
     if x is None:
         x = np.random.default_rng(0).standard_normal((arms, 3))
     instance = shortlist.instances.from_arrays(x, m=2, sigma=0.5, means=np.arange(arms) / arms)
@@ -53,13 +53,9 @@ def test_nothing_that_a_round_calls_by_address_is_missing(name: str, arms: int) 
         except InvalidSetting:
             continue
         bound += 1
-        pilot, levels = threshold == "pilot", threshold == "levels"
         for layout in (WHOLE, ROWS):
             given, routines = engine._settings[layout, True], engine._routines[layout]
             assert given.threshold is THRESHOLDS[threshold].rule
-            assert (given.log_det is not None) == (pilot or levels)
-            assert bool(given.has_pilot) == (routines.set_aside is not None) == pilot
-            assert bool(given.tracks_log_det) == (given.log_det is not None)
             assert (given.allocation != NONE) == (given.allocate is not None)
             skips = bool(given.skips_arms)
             assert (given.row is not None) == (layout != WHOLE and not skips)
@@ -69,6 +65,6 @@ def test_nothing_that_a_round_calls_by_address_is_missing(name: str, arms: int) 
             called = engine._called[layout]
             for each in (routines.decide, routines.updates.observe, routines.updates.refresh):
                 assert each in called
-            for each in (given.log_det, given.row, given.allocate, routines.set_aside):
+            for each in (given.row, given.allocate):
                 assert each is None or each in called
-    assert bound >= 5
+    assert bound >= 3

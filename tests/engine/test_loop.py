@@ -42,11 +42,7 @@ NAMES = tuple(
 )
 SPANNED = (
     "self_normalized",
-    "pilot",
-    "two_arms",
     "two_arms_mixture",
-    "all_arms",
-    "levels",
 )  # need initial pulls that do
 TRACKING = ("LinGame",)
 
@@ -159,7 +155,7 @@ class Composition:
 
     def recipe(self, sigma: float, S: float) -> Recipe:
         # The proven ones each have their own; the other thresholds are meant for unregularised least squares.
-        own = {"determinant": 0.2 * sigma**2 / S**2, "frequentist": (sigma / 20) ** 2}
+        own = {"frequentist": (sigma / 20) ** 2}
         ridge = self.regularization
         return Recipe(
             **{
@@ -170,7 +166,7 @@ class Composition:
 
     def sound(self) -> bool:
         """Whether least squares and the threshold are defined."""
-        biased = self.threshold in ("determinant", "frequentist")
+        biased = self.threshold == "frequentist"
         ridge = self.regularization
         positive = biased if ridge is None else ridge > 0
         spans = self.initialization is not None
@@ -178,7 +174,6 @@ class Composition:
             (positive or spans)
             and (positive or not biased)
             and (spans or self.threshold not in SPANNED)
-            and (self.threshold != "pilot" or not ridge)
         )
 
 
@@ -192,10 +187,7 @@ def compositions(count: int) -> list[Composition]:
             ("largest_variance", "greedy", "optimized", "both_arms"),
             ("lucb", "ugape", "lucb_lagged"),
             ("paired", "individual"),
-            (
-                *("self_normalized", "determinant", "frequentist", "lucb1"),
-                *("two_arms", "two_arms_mixture", "all_arms", "heuristic", "pilot", "levels"),
-            ),
+            (*("self_normalized", "frequentist", "lucb1", "two_arms_mixture", "heuristic"),),
             (None, "each", "span"),
             (None, 0.0, 0.4),
             (False, True),
@@ -243,7 +235,6 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
         epsilon=case.epsilon,
         seed=SEED,
         initial=initial,
-        again=np.repeat(np.arange(K), study.procedure.engine.after_pilot).tolist(),
         S=case.S,
     )
     counts = np.zeros(K, int)
@@ -257,16 +248,12 @@ def side_by_side(case: Case, algorithm: str | shortlist.GIFA, rules: Recipe) -> 
             if why.b is not None and why.c is not None:
                 hint = Hint(hint.inside, int(why.b), int(why.c), trial.arm)
         verdict = oracle.ask(hint)
-        if verdict.kind in ("round", "pilot"):
+        if verdict.kind == "round":
             rounds += 1
             strict += not verdict.near
         where = oracle.t, verdict
-        now = study.model.posterior  # not the copy that study.posterior makes
-        if "stop" in verdict.near and (
-            verdict.stop != study.done or (oracle.aside > 0) != (now.pilot_size > 0)
-        ):
+        if "stop" in verdict.near and verdict.stop != study.done:
             break
-        assert oracle.aside == now.pilot_size, where
         assert verdict.stop == study.done, where
         if verdict.kind == "round":
             found, wanted = study.statistic, verdict.statistic
@@ -332,8 +319,7 @@ def test_every_rule_every_threshold_and_every_initialization_was_composed() -> N
         assert {getattr(one, kind) for one in chosen} == set(rules) - {"tracking"}
     assert {one.threshold for one in chosen} == set(THRESHOLDS)
     assert {one.initialization for one in chosen} == set(INITIALIZATIONS) - {"auto"}
-    for threshold in ("determinant", "frequentist"):
-        assert any(one.threshold == threshold and one.regularization is None for one in chosen)
+    assert any(one.threshold == "frequentist" and one.regularization is None for one in chosen)
 
 
 @pytest.mark.slow
@@ -397,7 +383,7 @@ def linear_instance(K: int, N: int, m: int, sigma: float = 0.5) -> shortlist.ins
 
 
 UNNAMED: dict[str, shortlist.GIFA] = {
-    "determinant": shortlist.GIFA(threshold="determinant", initialization=None, name="determinant"),
+    "frequentist": shortlist.GIFA(threshold="frequentist", initialization=None, name="frequentist"),
     "heuristic": shortlist.GIFA(
         threshold="heuristic",
         initialization="span",

@@ -397,14 +397,10 @@ def test_several_kinds_are_compiled_by_processes_of_their_own(
 def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.MonkeyPatch) -> None:
     from shortlist.rules.thresholds import THRESHOLDS
 
-    used: list[Any] = []
     made: list[Any] = []
-    monkeypatch.setattr(precompilation, "_use", lambda *algorithms: used.extend(algorithms))
     monkeypatch.setattr(Function, "compile", lambda self: made.append(self))
     precompilation.KINDS["thresholds"]()
     assert made == [each.rule.function for each in THRESHOLDS.values()]
-    special = {name for name, each in THRESHOLDS.items() if {"pilot", "levels"} & each.rule.traits}
-    assert {each.threshold.name for each in used} == special
 
 
 def test_compile_refuses_what_it_does_not_know() -> None:

@@ -233,7 +233,7 @@ def symmetric_engine(candidates: str, selection: str) -> Engine:
         candidates=candidates,
         ambiguous="mth_gap" if candidates == "smallest_gap" else "largest_gap",
         selection=selection,
-        threshold="determinant",
+        threshold="frequentist",
         regularization=1.0,
         initialization=None,
     )

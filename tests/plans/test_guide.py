@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,10 @@ import numpy as np
 import pytest
 
 import shortlist
-from by_plans import run_by_plans
 from error_rates import shown_below
 from shortlist import Guided, Study, errors
 from shortlist.plans.evidence import FittedPlan, PredictedEvidence
-from shortlist.plans.guide import (
-    GuidedStrategy,
-    combined,
-    copied,
-    predicted,
-)
+from shortlist.plans.guide import GuidedStrategy
 from shortlist.plans.means import OwnFit, OwnMeans, nearly_linear
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
@@ -29,60 +22,6 @@ FEATURES = np.column_stack([np.ones(12), DOSES])
 BELL = np.exp(-20.0 * (DOSES - 0.3) ** 2)
 SIGMA = 0.2
 BEST = {3, 4}
-
-
-class Mean:
-    """Predicts the mean of all."""
-
-    def fit(self, X: Any, y: Any) -> None:
-        self.mean = float(np.mean(y))
-
-    def predict(self, X: Any) -> Any:
-        return np.full(len(X), self.mean)
-
-
-class Line(Mean):
-    """Least squares."""
-
-    def fit(self, X: Any, y: Any) -> None:
-        self.theta = np.linalg.lstsq(X, y, rcond=None)[0]
-
-    def predict(self, X: Any) -> Any:
-        return X @ self.theta
-
-
-class Scattered(Mean):
-    """Predicts numbers that mean nothing, the same ones for every fit of so many arms."""
-
-    def predict(self, X: Any) -> Any:
-        return np.random.default_rng(len(X)).standard_normal(len(X))
-
-
-class Liar(Mean):
-    """Is certain that the arm of the largest feature is the best, which it is not."""
-
-    def predict(self, X: Any) -> Any:
-        return self.mean + 0.5 * X[:, 1]
-
-
-class Fails(Mean):
-    def fit(self, X: Any, y: Any) -> None:
-        raise ValueError("singular matrix")
-
-
-class TooMany(Mean):
-    def predict(self, X: Any) -> Any:
-        return np.zeros(len(X) + 1)
-
-
-class NotFinite(Mean):
-    def predict(self, X: Any) -> Any:
-        return np.full(len(X), np.nan)
-
-
-class Words(Mean):
-    def predict(self, X: Any) -> Any:
-        return ["good"] * len(X)
 
 
 def begin(**settings: Any) -> Study:
@@ -106,9 +45,8 @@ def tell(study: Study, count: int) -> list[int]:
     return arms
 
 
-@pytest.mark.parametrize("model", [None, Mean(), Scattered()], ids=["line", "mean", "scattered"])
-def test_a_curved_truth_is_found_whatever_the_model(model: Any) -> None:
-    study = begin(model=model)
+def test_a_curved_truth_is_found() -> None:
+    study = begin()
     answer = study.run(result, progress=False)
     assert set(answer.names) == BEST
     assert answer.audited == 0
@@ -118,15 +56,14 @@ def test_a_curved_truth_is_found_whatever_the_model(model: Any) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [Scattered(), Liar()], ids=["scattered", "liar"])
-def test_near_ties_are_wrong_at_most_as_often_as_allowed_with_a_bad_model(model: Any) -> None:
+def test_near_ties_are_wrong_at_most_as_often_as_allowed_where_the_features_mislead() -> None:
     means = np.array([0.0, 0.5, 0.4, 0.3, 0.45])  # the last has the largest feature
     features = np.column_stack([np.ones(5), np.arange(5.0)])
     instance = shortlist.instances.from_arrays(features, means=means, m=1, sigma=0.3)
 
     def wrong(runs: int, seed: int) -> int:
         found = shortlist.compare(
-            Guided(model), instance, runs=runs, delta=0.2, seed=seed, workers=1, progress=False
+            Guided(), instance, runs=runs, delta=0.2, seed=seed, workers=1, progress=False
         )
         assert found.frame["stopped"].all()
         return int((~found.frame["correct"]).sum())
@@ -157,30 +94,6 @@ def test_near_ties_where_no_sigma_is_known_are_wrong_as_rarely() -> None:
     shown_below(0.45, wrong)
 
 
-def test_bad_predictions_change_nothing_and_good_ones_narrow() -> None:
-    rng = np.random.default_rng(0)
-    means, variances = rng.standard_normal(200), np.full(200, 0.01)
-    averages = means + 0.1 * rng.standard_normal(200)
-    bad, wide = combined(averages, variances, 100.0 * rng.standard_normal(200))
-    assert np.abs(bad - averages).max() < 0.02
-    assert wide.min() > 0.0099
-    good, narrow = combined(averages, variances, means)
-    assert np.mean((good - means) ** 2) < 0.5 * np.mean((averages - means) ** 2)
-    assert narrow.max() < 0.01
-    assert narrow.min() > 0.0
-
-
-def test_no_arm_is_predicted_from_its_own_results() -> None:
-    averages = np.zeros(12)
-    before = predicted(Line(), FEATURES, averages)
-    for arm in range(12):
-        changed = averages.copy()
-        changed[arm] = 1e3
-        after = predicted(Line(), FEATURES, changed)
-        assert after[arm] == before[arm]
-        assert (after != before).any()
-
-
 def test_each_arm_may_have_a_noise_of_its_own() -> None:
     study = begin(sigma=np.linspace(0.1, 0.3, 12))
     rng = np.random.default_rng(0)
@@ -191,47 +104,6 @@ def test_each_arm_may_have_a_noise_of_its_own() -> None:
     assert set(answer.names) == BEST
 
 
-# Models that do not do what is expected
-
-
-@pytest.mark.parametrize(
-    ("model", "says"),
-    [
-        (Fails(), "model=Fails failed on the features of .* arms.*ValueError: singular matrix"),
-        (TooMany(), r"one finite number for each of 3 arms, got the shape \(4,\)"),
-        (NotFinite(), "one finite number for each of 3 arms, got numbers that are not finite"),
-        (Words(), "model=Words failed.*could not convert"),
-    ],
-    ids=["raises", "shape", "not finite", "words"],
-)
-def test_a_model_that_fails_is_named_and_no_result_is_lost(model: Any, says: str) -> None:
-    study = begin(model=model)
-    tell(study, 11)
-    trial = study.ask()
-    with pytest.raises(errors.InvalidSetting, match=says):
-        study.tell(trial, result(trial))
-    assert study.evaluations == 11
-
-
-def test_a_study_goes_on_with_a_corrected_model(tmp_path: Path) -> None:
-    place = tmp_path / "guided.db"
-    study = begin(model=Fails(), storage=place)
-    tell(study, 11)
-    trial = study.ask()
-    with pytest.raises(errors.InvalidSetting, match="load the study with it"):
-        study.tell(trial, result(trial))
-    corrected = type("Fails", (Mean,), {})()
-    again = Study.load(place, model=corrected)
-    again.tell(trial.number, result(trial))
-    assert again.evaluations == 12
-
-
-@pytest.mark.parametrize("model", [Mean, "forest", 3, object()], ids=["class", "text", "3", "none"])
-def test_what_is_no_model_is_refused(model: Any) -> None:
-    with pytest.raises(errors.InvalidSetting, match=r"methods fit\(X, y\) and predict\(X\)"):
-        begin(model=model)
-
-
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
@@ -240,8 +112,7 @@ def test_what_is_no_model_is_refused(model: Any) -> None:
         ({"algorithm": "LUCB"}, "algorithm = 'LUCB' was given: leave one of the two out"),
         ({"algorithm": Guided()}, "leave one of the two out"),
         ({"budget": 100}, "a budget was given: leave one of the two out"),
-        ({"threshold": "pilot"}, "cannot be replaced"),
-        ({"trust": "linear", "model": Mean()}, "only used with trust='guide': pass both"),
+        ({"threshold": "heuristic"}, "cannot be replaced"),
         (
             {"trust": "linear", "algorithm": "Guided"},
             "selected with trust='guide': pass that to Study",
@@ -256,60 +127,6 @@ def test_settings_that_contradict_trust_are_refused(settings: dict[str, Any], sa
 def test_without_features_there_is_no_guide() -> None:
     with pytest.raises(errors.InvalidSetting, match="needs features"):
         Study(arms=["a", "b"], m=1, sigma=1.0, trust="guide")
-
-
-# Copies of models
-
-
-class Drawing(Mean):
-    random_state: int | None = None
-
-
-@pytest.mark.parametrize("state", [None, 5])
-def test_a_random_state_is_fixed_only_where_it_is_open(state: int | None) -> None:
-    model = Drawing()
-    model.random_state = state
-    assert copied(model).random_state == (0 if state is None else 5)
-    assert model.random_state == state
-
-
-class Parameters(Mean):
-    """Has parameters by scikit-learn's conventions, though that may not be installed."""
-
-    def __init__(self, random_state: int | None = None) -> None:
-        self.random_state = random_state
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        return {"random_state": self.random_state}
-
-    def set_params(self, **given: Any) -> Any:
-        vars(self).update(given)
-        return self
-
-
-def test_models_are_copied_without_scikit_learn_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("sklearn", "sklearn.base"):
-        monkeypatch.setitem(sys.modules, name, None)
-    assert copied(Parameters()).random_state == 0
-    assert copied(Parameters(7)).random_state == 7
-
-
-@pytest.mark.slow
-def test_a_random_forest_in_a_pipeline_guesses_and_replays(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    from sklearn.ensemble import RandomForestRegressor
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    def model() -> Any:
-        return make_pipeline(StandardScaler(), RandomForestRegressor(2))
-
-    assert copied(model()).get_params()["randomforestregressor__random_state"] == 0
-    study = begin(model=model(), storage=tmp_path / "forest.db")
-    assert set(run_by_plans(study, result).names) == BEST
-    again = Study.load(tmp_path / "forest.db", model=model())
-    assert again.done
-    assert again.fingerprint == study.fingerprint
 
 
 # Storage
@@ -327,61 +144,6 @@ def test_a_stored_study_keeps_its_trust_and_replays(tmp_path: Path) -> None:
     )
     assert loaded.fingerprint == reopened.fingerprint
     assert tell(loaded, 40) == tell(whole, 40)
-    with pytest.raises(errors.StudyMismatch, match="algorithm"):
-        begin(storage=place, model=Mean())
-    with pytest.raises(errors.StudyMismatch, match="algorithm"):
-        Study.load(place, model=Mean())
-
-
-def test_a_model_must_be_given_again_and_is_named_where_it_is_missing(tmp_path: Path) -> None:
-    place = tmp_path / "own.db"
-    study = begin(model=Mean(), storage=place)
-    tell(study, 60)
-    with pytest.raises(errors.InvalidSetting, match=r"\(Mean\).*with Study.load.storage, model="):
-        Study.load(place)
-    with pytest.raises(errors.StudyMismatch, match="Scattered"):
-        Study.load(place, model=Scattered())
-    with pytest.raises(errors.InvalidSetting, match="not with both"):
-        Study.load(place, model=Mean(), algorithm=Guided())
-    assert Study.load(place, model=Mean()).fingerprint == study.fingerprint
-    assert Study.load(place, algorithm=Guided(Mean())).fingerprint == study.fingerprint
-
-
-class Wide(Mean):
-    """The mean of all, with a parameter."""
-
-    def __init__(self, width: float) -> None:
-        self.width = width
-
-
-def test_a_study_loaded_with_other_parameters_of_its_model_says_so(tmp_path: Path) -> None:
-    place = tmp_path / "own.db"
-    study = begin(model=Wide(0.5), storage=place)
-    tell(study, 30)
-    assert Study.load(place, model=Wide(0.5)).fingerprint == study.fingerprint
-    begun = r"begun with the model Wide\(width=0\.5\) and is loaded with Wide\(width=2\)"
-    with pytest.warns(errors.GuaranteeInDoubt, match=begun):
-        Study.load(place, model=Wide(2))
-    with pytest.raises(errors.StudyMismatch, match="algorithm"):
-        begin(model=Wide(2), storage=place)
-
-
-@pytest.mark.slow
-def test_another_forest_is_noticed_and_the_same_one_is_not(tmp_path: Path) -> None:
-    pytest.importorskip("sklearn")
-    from sklearn.ensemble import RandomForestRegressor
-
-    place = tmp_path / "forest.db"
-    begin(model=RandomForestRegressor(2), storage=place)
-    Study.load(place, model=RandomForestRegressor(2))
-    with pytest.warns(errors.GuaranteeInDoubt, match=r"\(n_estimators=2\).*\(n_estimators=3\)"):
-        Study.load(place, model=RandomForestRegressor(3))
-
-
-def test_a_linear_study_is_not_loaded_with_a_model(tmp_path: Path) -> None:
-    Study(FEATURES, m=2, sigma=SIGMA, epsilon=0.05, storage=tmp_path / "linear.db")
-    with pytest.raises(errors.StudyMismatch, match="algorithm"):
-        Study.load(tmp_path / "linear.db", model=Mean())
 
 
 def test_a_study_says_that_features_guide_and_prove_nothing() -> None:
@@ -608,7 +370,7 @@ def test_a_list_with_good_looking_wrong_arms_is_verified_as_rarely_as_promised(n
             pulls = np.full(6, 4)
             lucky = means + 0.5 * (np.arange(6) == 1)
             past = PlanResults.at(pulls, lucky), np.arange(6) == 1
-            now = GuidedStrategy(problem, features, None, past)
+            now = GuidedStrategy(problem, past)
             spent = 0
             while now.statistic > 0.0 and spent < 600:
                 plan = now.plan

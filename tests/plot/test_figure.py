@@ -49,7 +49,7 @@ def test_before_the_first_result_a_sentence(draw: Any) -> None:
         assert "Not coloured" in sentence
     elif draw is not plot.pulls:
         assert "1 of 9 initial pulls are told" in sentence
-    ready = study(shortlist.GIFA(threshold="determinant", initialization=None), S=1.0)
+    ready = study(shortlist.GIFA(threshold="frequentist", initialization=None), S=1.0)
     assert ready.statistic is not None  # it has looked, at nothing
     draw(ready).canvas.draw()
     draw(tell_some(ready, 1)).canvas.draw()

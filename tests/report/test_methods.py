@@ -64,9 +64,9 @@ def test_the_methods_hold_what_was_written_down(kind: str, most: int | None) -> 
         *(3, 10, 2021),
         *([] if kind == "lucb1" else [4, 4]),
         *([2012] if kind == "lucb1" else [2021]),
-        *{"self_normalized": [2020], "determinant": [2011], "lucb1": [2012]}[kind],
+        *{"self_normalized": [2020], "frequentist": [2, 2021], "lucb1": [2012]}[kind],
         *(0.1, given["epsilon"], given["sigma"]),
-        *([2] if kind == "determinant" else []),
+        *([2] if kind == "frequentist" else []),
     ]
     late, best = len(screen.told) - screen.stop, np.argsort(-screen.estimates(screen.stop)[1])
     chosen = screen.stop - screen.initial - screen.unasked

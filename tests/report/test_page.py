@@ -307,13 +307,13 @@ def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
         assert row[5] == ("yes" if arm in best else "")
 
     asked = dict(row for row in page.tables["settings"] if len(row) == 2)
-    ridge = 0.2 * (screen.given["sigma"] / 2.0) ** 2 if kind == "determinant" else 0.0
+    ridge = (screen.given["sigma"] / 20.0) ** 2 if kind == "frequentist" else 0.0
     for name, value in {
         "Threshold": kind,
         "Risk, δ": "0.1",
         "Slack, ε": f"{screen.given['epsilon']:g}",
         "Noise, σ": f"{screen.given['sigma']:g}",
-        "Bound on ‖θ‖, S": "2" if kind == "determinant" else "not given",
+        "Bound on ‖θ‖, S": "2" if kind == "frequentist" else "not given",
         "Arms to find, m": "3",
         "Arms, K": "10",
         "Features, N": "none used" if kind == "lucb1" else "4 (rank 4)",

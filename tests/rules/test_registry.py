@@ -11,7 +11,7 @@ from shortlist.rules.registry import find_rule, find_threshold
 
 def test_a_list_of_thresholds_is_refused_with_the_way_to_compare_them() -> None:
     with pytest.raises(InvalidSetting, match=r"one for all algorithms; got list.*shortlist\.GIFA"):
-        find_threshold(["self_normalized", "pilot"])  # type: ignore[arg-type]
+        find_threshold(["self_normalized", "heuristic"])  # type: ignore[arg-type]
     with pytest.raises(InvalidSetting, match="selection=3"):
         find_rule("selection", 3)  # type: ignore[arg-type]
 

@@ -149,7 +149,7 @@ def test_after_a_rejection_it_goes_on() -> None:
         {"algorithm": "m-LinGapE"},
         {"algorithm": "LinGIFA"},
         {"algorithm": "Guess-and-verify"},
-        {"threshold": "pilot"},
+        {"threshold": "self_normalized"},
         {"algorithm": "LinGapE", "m": 1, "threshold": "heuristic"},
         {"direction": "minimize"},
         {"audit": False},
@@ -242,15 +242,6 @@ def test_features_that_cannot_express_a_constant() -> None:
         stop(study, means)
         assert study.shortlist.guarantee.text.startswith("Proven:")
         assert is_right(study, means)
-
-
-def test_between_a_pilot_and_what_follows_it_there_is_nothing_to_verify() -> None:
-    study = begin(threshold="pilot")
-    while study.stage != "pulls after the pilot":
-        trial = study.ask()
-        study.tell(trial, result(trial))
-    with pytest.raises(errors.InvalidInput, match="initial pulls are not all in"):
-        study.verify()
 
 
 def test_twice_is_once() -> None:

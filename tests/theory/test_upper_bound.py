@@ -83,7 +83,7 @@ def test_the_printed_constant_of_the_optimized_rule_is_no_upper_bound() -> None:
     assert theory.constants(instance, epsilon=0.1, algorithms=row)[row[0]] == pytest.approx(100.0)
 
 
-@pytest.mark.parametrize("name", ["self_normalized", "determinant"])
+@pytest.mark.parametrize("name", ["self_normalized"])
 def test_thresholds_that_look_at_the_pulls_are_refused(name: str) -> None:
     assert name in THRESHOLDS
     instance = shortlist.instances.classic(K=4, m=2, omega=1.0)

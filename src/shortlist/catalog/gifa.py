@@ -21,7 +21,7 @@ from shortlist.numerics.blockwise import condition, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
-from shortlist.rules.initialization import INITIALIZATIONS, auto, in_units, span, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, in_units, span, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (
@@ -57,8 +57,7 @@ class GIFA(Algorithm):
     initialization : {"auto", "each", "span", None}
         Pulls before the first round: every arm once, a spanning set of arms once, or none;
         ``auto`` is ``each`` if K ≤ 4 rank X, otherwise ``span``, repeated as the threshold needs it
-        (ten times for ``self_normalized``, five for ``levels``, until there are twenty for
-        ``pilot``, once for the others).
+        (ten times for ``self_normalized``, once for the others).
     classical : bool
         Ignore the features: every arm is its own dimension.
     only_m : int, optional
@@ -164,6 +163,12 @@ class GIFA(Algorithm):
         ``designs`` were made for another binding, and are shared with it if they are the same.
         """
         problem.blocks.check_taken(self.name, self.takes)
+        if problem.noise.needs_replicates:
+            raise InvalidSetting(
+                f"{self.name} needs a known σ, and sigma={problem.noise.word!r} estimates it: give a "
+                "number for sigma, or take algorithm='auto' and no threshold, for up to "
+                "200,000 arms."
+            )
         if self.only_m is not None and problem.m != self.only_m:
             raise InvalidSetting(
                 f"{self.name} is defined for m = {self.only_m}, got m = {problem.m}: use m-LinGapE."
@@ -199,8 +204,6 @@ class GIFA(Algorithm):
         """What the procedure is made of."""
         noise = problem.relative_noise
         rules = {**self.rules, "threshold": chosen.rule}
-        has_pilot = "pilot" in chosen.rule.traits
-        again = self._spanning(problem, features) if has_pilot else np.zeros(0, np.int64)
         setup = Setup(
             features=features,
             m=problem.m,
@@ -213,14 +216,12 @@ class GIFA(Algorithm):
             stop=rules["stopping"].name,
             lagged="lagged" in rules["stopping"].traits,
             alone=rules["indices"].name == "individual",
-            has_pilot=has_pilot,
         )
         engine = Engine(
             setup=setup,
             rules=rules,
             constants=chosen.constants(setting),
             design=designs.of,
-            after_pilot=np.bincount(again, minlength=problem.arms).astype(np.int64),
             allocation=ALLOCATIONS[self.allocation],
         )
         relation = relation_on(problem, Unrelated if self.classical else Linear)
@@ -234,20 +235,16 @@ class GIFA(Algorithm):
         if not (isinstance(wanted, str) and wanted == AUTO):
             return find_threshold(wanted)
         settings = {
-            name: self._setting(problem, each, choosing=True)[2]
+            name: self._setting(problem, each)[2]
             for name, each in THRESHOLDS.items()
             if problem.keeps_units or not each.needs_S
         }
         return least_demanding(settings)
 
     def _setting(
-        self, problem: Problem, chosen: Threshold, *, choosing: bool = False
+        self, problem: Problem, chosen: Threshold
     ) -> tuple[Reals, Integers, ThresholdInputs]:
-        """The features in the basis used, the initial pulls, and what the threshold may depend on.
-
-        To choose among thresholds, it only matters whether the initial pulls span. Where the
-        features are even they do in any basis, and the orthonormal one need not be made.
-        """
+        """The features in the basis used, the initial pulls, and what the threshold may depend on."""
         if callable(self.regularization):
             regularization = self.regularization(problem.sigma)
         elif self.regularization is not None:
@@ -258,8 +255,6 @@ class GIFA(Algorithm):
         longest = float(noise.min()) ** -0.5 if self.classical else problem.longest
         if self.classical:
             features = np.eye(problem.arms)
-        elif "pilot" in chosen.rule.traits and not (choosing and problem.is_even):
-            features = problem.orthonormal
         else:
             features = problem.in_own_units if regularization > 0.0 else problem.reduced
         if not (self.classical or problem.keeps_units):
@@ -305,8 +300,6 @@ class GIFA(Algorithm):
             return np.arange(problem.arms)
         if features is problem.reduced:
             return problem.spanning
-        if features is problem.orthonormal:
-            return problem.spanning_orthonormal
         return span(in_units(features, problem.relative_noise))
 
     @property

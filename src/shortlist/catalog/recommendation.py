@@ -92,7 +92,7 @@ def resolve_choice(
     >>> problem = Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)
     >>> algorithm, threshold = resolve_choice("m-LinGapE", "auto", problem)
     >>> algorithm.name, threshold
-    ('m-LinGapE', 'pilot')
+    ('m-LinGapE', 'self_normalized')
     """
     if budget is not None:
         algorithm = _with_budget(choice, budget)

@@ -38,7 +38,7 @@ USUAL = (
 def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     """The names of the algorithms to choose among, with a line about each.
 
-    ``shortlist.Guided`` is not among them, which may have a model of yours.
+    ``shortlist.Guided`` is not among them: ``trust="guide"`` takes it.
 
     Parameters
     ----------

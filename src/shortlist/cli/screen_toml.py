@@ -167,7 +167,7 @@ class ScreenFile:
         trust, budget = self.keys["trust"], self.keys.get("budget")
         try:
             chosen = algorithm_for_trust(
-                trust, None, algorithm, has_features="features" in self.keys, budget=budget
+                trust, algorithm, has_features="features" in self.keys, budget=budget
             )
         except InvalidInput as error:
             raise type(error)(f"{self.path}: {error}") from None

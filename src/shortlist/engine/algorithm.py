@@ -247,7 +247,6 @@ class Procedure:
             or usual_interval(
                 classical=self.setting.classical,
                 regularization=setup.regularization,
-                pilot=setup.has_pilot,
                 one_sigma=bool((setup.noise == 1.0).all()),
             )
         )

@@ -64,7 +64,6 @@ class Setup:
     lagged: bool = False  # whether the stop reads the pair of the round before
     # Whether the stop compares the arms' own intervals, not differences of two means.
     alone: bool = False
-    has_pilot: bool = False  # whether the first evaluations are set aside
     aim: Aim = CERTAINTY  # when it stops
     pace: Pace = ROUNDS
 

@@ -42,10 +42,8 @@ from shortlist.engine.settings import (
 )
 from shortlist.errors import InvalidSetting, SingularDesign
 from shortlist.numerics.blockwise import is_identity
-from shortlist.numerics.jit import Function
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
-from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, raise_shift, row
-from shortlist.posterior.pilot import information_since_pilot, pilot_threshold, set_aside
+from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, row
 from shortlist.posterior.posterior import Posterior, width_floor
 from shortlist.posterior.state import WHOLE
 from shortlist.rules.ambiguous import largest_gap
@@ -72,7 +70,6 @@ class Engine:
     rules: dict[str, Rule]  # one rule of each of ``KINDS``, and the threshold
     constants: Reals  # of the threshold
     design: Design  # (b, c) → w*(b, c), once per pair
-    after_pilot: Integers  # the pulls of every arm after a pilot
     # Which allocation says how many pulls every arm should have; 0 if none does.
     allocation: int = NONE
     searches: ClassVar[bool] = False  # all results are processed again where arms are retired
@@ -123,8 +120,6 @@ class Engine:
             self.setup.features,
             regularization=self.setup.regularization,
             shift=self.setup.shift,
-            pilot=self.setup.has_pilot,
-            levels="levels" in self.rules["threshold"].traits,
             resident=self._resident(),
             noise=self.setup.noise,
             floor=self._floor,
@@ -139,13 +134,7 @@ class Engine:
         if self._by_pair and current is not None and current.b[0] != NO_ARM:
             of_b, of_c = posterior.variances[current.b[0]], posterior.variances[current.c[0]]
             return float(two_arm_threshold.interpret(self.constants, of_b, of_c))
-        if self.setup.has_pilot and not posterior.pilot_size:
-            return float(pilot_threshold.interpret(posterior.observed, self.constants))
-        if self.setup.has_pilot:
-            log_det = posterior.information_since_pilot(self.setup.sigma)
-        else:
-            log_det = posterior.log_det
-        return self.threshold_at(posterior.observed, log_det)
+        return self.threshold_at(posterior.observed, posterior.log_det)
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
@@ -158,9 +147,6 @@ class Engine:
 
     def initial_pulls(self, posterior: Posterior) -> tuple[Integers, Integers]:
         """The arms to pull before the next round, in order, and how often each has been by current."""
-        if posterior.pilot_size:
-            arms = np.repeat(np.arange(len(self.setup.features)), self.after_pilot)
-            return arms, posterior.pulls - posterior.pilot
         return self.setup.initial, posterior.pulls
 
     @property
@@ -434,11 +420,9 @@ class Engine:
             offset=self._offset,
             constants=self.constants,
             initial=self.setup.wanted,
-            after_pilot=self.after_pilot,
             skips_arms=int(self._skips_arms),
             allocation=self.allocation,
             allocate=ABSENT if self.allocation == NONE else allocate,
-            log_det=self._log_det or ABSENT,
             row=ABSENT,
             **self._settings_of_rules,
         )
@@ -454,23 +438,12 @@ class Engine:
         return layout != WHOLE and not self._skips_arms
 
     @cached_property
-    def _log_det(self) -> Function[..., float] | None:
-        """What computes the log det for the threshold; None if it is read from the posterior."""
-        if self.setup.has_pilot:
-            return information_since_pilot
-        return raise_shift if "levels" in self.rules["threshold"].traits else None
-
-    @cached_property
     def _called(self) -> dict[int, list[Any]]:
         """What a round calls by address: deciding, taking in a result, refreshing, and the rest."""
         decides = decide_skipping if self._skips_arms else decide
         more = [self.rules["threshold"].function]
         if self.allocation != NONE:
             more.append(allocate)
-        if self._log_det:
-            more.append(self._log_det)
-        if self.setup.has_pilot:
-            more.append(set_aside)
         made = {k: [decides, OBSERVE[k], REFRESH[k], *more] for k in OBSERVE}
         for layout in filter(self._misses_rows, made):
             made[layout].append(row)
@@ -478,8 +451,7 @@ class Engine:
 
     @cached_property
     def _routines(self) -> dict[int, Routines]:
-        ends_pilot = set_aside if self.setup.has_pilot else ABSENT
-        return {k: Routines(each[0], ends_pilot, UPDATES[k]) for k, each in self._called.items()}
+        return {k: Routines(each[0], UPDATES[k]) for k, each in self._called.items()}
 
     def _follower(self, layout: int, steps: int) -> Callable[..., int]:
         if not self._compiled:

@@ -6,13 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.arrays import NO_ARM, NO_BLOCK
+from shortlist.arrays import NO_BLOCK
 from shortlist.engine.round import Round, Routines
-from shortlist.engine.settings import PILOT_ENDS, PULL, SINGULAR, STOP, Settings
+from shortlist.engine.settings import PULL, SINGULAR, STOP, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Integers, Reals, Record
 from shortlist.posterior.least_squares import take_in
-from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import OneInteger, State
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
@@ -95,9 +94,7 @@ class Position(Record):
 
 @compiled()
 def has_initial_pulls(state: State, settings: Settings) -> bool:
-    """Whether every arm has its initial pulls; after a pilot, those that follow it."""
-    if state.pilot_size[0] > 0:
-        return missing(state, settings.after_pilot) == NO_ARM
+    """Whether every arm has its initial pulls."""
     lacking = 0
     for a in range(settings.initial.shape[0]):
         lacking += state.pulls[a] < settings.initial[a]
@@ -142,13 +139,10 @@ def follow(
             and position.decided_at[0] != state.observed[0]
         ):
             status = routines.decide(state, current, settings, seed)
-            if status > PILOT_ENDS:
+            if status > STOP:
                 return status
             position.decided_at[0] = state.observed[0]
             stop = status == STOP
-            if status == PILOT_ENDS:
-                routines.set_aside(state)
-                position.is_initialized[0] = 0
         position.next[0] += 1
         position.is_in[0] = 0
         if stop:

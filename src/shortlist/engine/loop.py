@@ -8,7 +8,7 @@ from shortlist.allocations.allocation import NONE, reset_allocation
 from shortlist.arrays import NO_ARM
 from shortlist.engine.many_arms.memory import forget as forget_memory
 from shortlist.engine.round import Round, Routines
-from shortlist.engine.settings import PILOT_ENDS, SINGULAR, STOP, Settings
+from shortlist.engine.settings import SINGULAR, STOP, Settings
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (
@@ -22,7 +22,6 @@ from shortlist.numerics.records import (
     Table,
 )
 from shortlist.posterior.least_squares import start, take_in
-from shortlist.posterior.pilot import missing
 from shortlist.posterior.state import OneInteger, State
 from shortlist.rules.rule import Reward
 
@@ -64,11 +63,9 @@ def begin_run(state: State, current: Round, settings: Settings, routines: Routin
 
 @compiled()
 def arm_without_decision(state: State, current: Round, settings: Settings, runs: Simulation) -> int:
-    """The arm to pull without a new decision: after a pilot, at first, or c_t after b_t; else NO_ARM."""
+    """The arm to pull without a new decision: at first, or c_t after b_t; else NO_ARM."""
     arm = NO_ARM
-    if state.pilot_size[0] > 0 and state.ready[0] == 0:
-        arm = missing(state, settings.after_pilot)
-    if arm == NO_ARM and state.observed[0] < runs.initial.shape[0]:
+    if state.observed[0] < runs.initial.shape[0]:
         arm = runs.initial[state.observed[0]]
     if arm == NO_ARM and settings.pulls_both:
         arm = current.queued[0]
@@ -99,14 +96,11 @@ def replicate(
                 if state.ready[0] == 0 and not routines.updates.refresh(state):
                     return SINGULAR
                 status = routines.decide(state, current, settings, runs.seeds[run])
-                if status > PILOT_ENDS:
+                if status > STOP:
                     return status
                 if status == STOP:
                     runs.stopped[run] = True
                     break
-                if status == PILOT_ENDS:
-                    routines.set_aside(state)
-                    continue
                 arm = current.arm[0]
             if state.observed[0] >= runs.most:
                 break

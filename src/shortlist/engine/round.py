@@ -15,7 +15,6 @@ from shortlist.engine.many_arms.memory import Memory
 from shortlist.engine.settings import (
     BAD_RULE,
     DESIGN_WANTED,
-    PILOT_ENDS,
     PULL,
     ROOM_WANTED,
     STOP,
@@ -26,7 +25,6 @@ from shortlist.numerics.order import count, largest_among, mth_largest
 from shortlist.numerics.random import round_key
 from shortlist.numerics.records import Address, Integers, Mask, Reals, Record, Table
 from shortlist.posterior.least_squares import Updates
-from shortlist.posterior.pilot import pilot_is_over, pilot_threshold, set_aside
 from shortlist.posterior.state import WHOLE, OneInteger, OneReal, State
 from shortlist.rules.ambiguous import most_ambiguous
 from shortlist.rules.candidates import mark_candidates
@@ -147,25 +145,14 @@ def make_round(
 
 
 @compiled()
-def in_pilot(state: State, settings: Settings) -> bool:
-    """Whether the evaluations so far may still become a pilot: nothing is certified by them."""
-    return settings.has_pilot != 0 and state.pilot_size[0] == 0
-
-
-@compiled()
 def begin_round(state: State, current: Round, settings: Settings) -> float:
     """Write the threshold C of this round; returns Cσ."""
     constants, time = settings.constants, state.observed[0] + settings.offset
-    if in_pilot(state, settings):
-        threshold = pilot_threshold(time, constants)
+    log_det = state.log_det[0]
+    if settings.by_time and time < TIMES:
+        threshold = from_table(current.thresholds, settings.threshold, time, log_det, constants)
     else:
-        log_det = state.log_det[0]
-        if settings.tracks_log_det:
-            log_det = settings.log_det(state, settings.sigma, constants[1] - 1.0)
-        if settings.by_time and time < TIMES:
-            threshold = from_table(current.thresholds, settings.threshold, time, log_det, constants)
-        else:
-            threshold = settings.threshold(time, log_det, constants)
+        threshold = settings.threshold(time, log_det, constants)
     current.threshold[0] = threshold
     current.number[0] += 1
     return settings.sigma * threshold
@@ -268,16 +255,6 @@ def stops(current: Round, settings: Settings, gap: float) -> bool:
     return statistic <= settings.stop_at
 
 
-@compiled()
-def pilot_ends(state: State, current: Round, settings: Settings) -> bool:
-    """Record the pair's gap index; returns whether the evaluations so far are enough for a pilot."""
-    b, c = current.b[0], current.c[0]
-    gap, difference = current.outside_gaps[b], state.means[b] - state.means[c]
-    current.gap[0] = gap
-    width = (gap + difference) / current.threshold[0]
-    return pilot_is_over(difference + settings.stop_at, width, settings.constants)
-
-
 @compiled(typed=True)
 def design_slot(keys: Integers, arms: int, b: int, c: int) -> int:
     """The place of w*(b, c), or −1 − the free place for it."""
@@ -323,8 +300,7 @@ def decide(state: State, current: Round, settings: Settings, seed: np.uint64) ->
     scale = begin_round(state, current, settings)
     # As published, the stop is tested before the next pair is chosen: on the pair of the round before,
     # by the results that came since.
-    pilot = in_pilot(state, settings)
-    if settings.stops_late and current.last_b[0] != NO_ARM and not pilot:
+    if settings.stops_late and current.last_b[0] != NO_ARM:
         slot = column(state, current, settings, current.last_b[0], scale)
         if stops(current, settings, current.gaps[slot, current.last_c[0]]):
             return STOP
@@ -355,11 +331,8 @@ def decide(state: State, current: Round, settings: Settings, seed: np.uint64) ->
         variances = state.variances
         current.threshold[0] = two_arm_threshold(settings.constants, variances[b], variances[c])
 
-    # The stop; a pilot certifies nothing, and only ends.
-    if pilot:
-        if pilot_ends(state, current, settings):
-            return PILOT_ENDS
-    elif not settings.stops_late and stops(current, settings, current.outside_gaps[b]):
+    # The stop.
+    if not settings.stops_late and stops(current, settings, current.outside_gaps[b]):
         return STOP
 
     # a_t. The row of c is found first: if it is made, that takes the place of the row used longest
@@ -372,11 +345,7 @@ def decide(state: State, current: Round, settings: Settings, seed: np.uint64) ->
 
 @dataclass(frozen=True, eq=False)
 class Routines(Record):
-    """Functions that the loops call by address, so that each kind of study compiles only its own.
-
-    ``set_aside`` is called when a pilot ends, and ABSENT where there is none.
-    """
+    """Functions that the loops call by address, so that each kind of study compiles only its own."""
 
     decide: Annotated[Callable[..., int], Address(decide.signature)]
-    set_aside: Annotated[Callable[..., None], Address(set_aside.signature)]
     updates: Updates

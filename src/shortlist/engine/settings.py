@@ -8,15 +8,15 @@ from typing import Annotated, Any
 
 from shortlist.allocations.allocation import allocate
 from shortlist.numerics.records import ABSENT, Address, Integer, Integers, Real, Reals, Record
-from shortlist.posterior.least_squares import raise_shift, row
+from shortlist.posterior.least_squares import row
 from shortlist.rules.candidates import smallest_gap
 from shortlist.rules.indices import paired
 from shortlist.rules.rule import OWN, POINTERS, Rule
 
-# What a round returns: pull an arm, stop, or start again since the pilot has ended ...
-PULL, STOP, PILOT_ENDS = 0, 1, 2
+# What a round returns: pull an arm, stop ...
+PULL, STOP = 0, 1
 # ... or why it cannot go on: something is wanted of Python, or something is wrong.
-DESIGN_WANTED, ROOM_WANTED, SINGULAR, BAD_RULE = 3, 4, 5, 6
+DESIGN_WANTED, ROOM_WANTED, SINGULAR, BAD_RULE = 2, 3, 4, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +27,7 @@ class Settings(Record):
     ask for the next pull only.
     ``constants`` are the threshold's, and C is evaluated at t + ``offset``. Each rule is its number, or
     ``OWN``: then the user's rule is called by its address (``own_indices`` and so on, else ABSENT).
-    ``initial`` is how often each arm is pulled before the first round, ``after_pilot`` after a pilot.
-    ``log_det`` computes what the threshold is given, with a pilot or a grid of shifts. ``row`` finds an
+    ``initial`` is how often each arm is pulled before the first round. ``row`` finds an
     arm's row of G where not all are kept. What is not used is ABSENT.
     """
 
@@ -40,7 +39,6 @@ class Settings(Record):
     constants: Reals
     threshold: Annotated[Callable[..., float], POINTERS["threshold"]]
     initial: Integers
-    after_pilot: Integers
     # The rules of Table 1.
     indices: Integer
     candidates: Integer
@@ -61,14 +59,11 @@ class Settings(Record):
     pulls_both: Integer  # c_t is pulled after a_t
     stops_late: Integer  # the pair of the round before is read
     candidates_may_stay: Integer  # their own columns show whether J(t) is as it was
-    has_pilot: Integer
     by_pair: Integer  # every pair has its own C
     by_time: Integer  # C depends on t alone
-    tracks_log_det: Integer  # ``log_det`` is called
     skips_arms: Integer
     allocation: Integer
     allocate: Annotated[Callable[..., bool], Address(allocate.signature)]
-    log_det: Annotated[Callable[..., float], Address(raise_shift.signature)]
     row: Annotated[Callable[..., int], Address(row.signature)]
 
 
@@ -88,10 +83,8 @@ def settings_of_rules(rules: Mapping[str, Rule]) -> dict[str, Any]:
         "pulls_both": "pulls_both" in rules["selection"].traits,
         "stops_late": "lagged" in rules["stopping"].traits,
         "candidates_may_stay": _candidates_may_stay(rules),
-        "has_pilot": "pilot" in threshold,
         "by_pair": has_threshold_by_pair(rules),
         "by_time": "by_time" in threshold,
-        "tracks_log_det": bool(threshold & {"pilot", "levels"}),
     }
     return {
         name: int(field) if isinstance(field, bool) else field for name, field in fields.items()
@@ -119,5 +112,5 @@ def may_skip_arms(rules: Mapping[str, Rule]) -> bool:
         and rules["candidates"].number == smallest_gap.number
         and all(rules[kind].number != OWN for kind in deciding)
         and rules["threshold"].is_compiled
-        and not {"pilot", "by_pair"} & rules["threshold"].traits
+        and "by_pair" not in rules["threshold"].traits
     )

@@ -92,11 +92,6 @@ class SomePosterior(Posterior):
         return self._spread(self.inner.variances, 0.0)
 
     @property
-    def pilot(self) -> Integers:
-        """How many evaluations of every arm were set aside."""
-        return self._spread(self.inner.pilot, 0)
-
-    @property
     def observed(self) -> int:
         """How many evaluations have been processed."""
         return self.inner.observed + int(self.others.sum())

@@ -85,15 +85,17 @@ def shape_of(groups: Integers, values: Reals) -> Shape | None:
     p_furthest = min(1.0, float(tails[worst]) * len(places))
 
     arms = np.flatnonzero(shown)
-    n = counts[arms].astype(float)
-    spread = squares[arms] / n
-    skew = np.bincount(groups, rest**3)[arms] / n / spread**1.5
-    scores = skew / np.sqrt(6.0 * (n - 2.0) / ((n + 1.0) * (n + 3.0)))
-    known = n >= KNOWN_SHAPE
-    scores[known] = _normal_scores(scores[known], n[known])
-    together = float(np.sqrt(n) @ scores / math.sqrt(n.sum()))
-    p_together, mean = 2.0 * float(ndtr(-abs(together))), float(n @ skew / n.sum())
-    found = (p_together, mean, None)
+    sizes = counts[arms].astype(np.float64)
+    spread = np.ones(len(counts))
+    spread[arms] = np.sqrt(squares[arms] / sizes)
+    scaled = np.where(shown[groups], rest / spread[groups], 0.0)
+    skew = np.bincount(groups, scaled**3)[arms] / sizes
+    scores = skew / np.sqrt(6.0 * (sizes - 2.0) / ((sizes + 1.0) * (sizes + 3.0)))
+    known = sizes >= KNOWN_SHAPE
+    scores[known] = _normal_scores(scores[known], sizes[known])
+    together = float(np.sqrt(sizes) @ scores / math.sqrt(sizes.sum()))
+    p_together, mean = 2.0 * float(ndtr(-abs(together))), float(sizes @ skew / sizes.sum())
+    found: tuple[float, float, int | None] = (p_together, mean, None)
     if known.any():
         each = np.where(known, 2.0 * ndtr(-np.abs(scores)), 1.0)
         least = int(np.argmin(each))

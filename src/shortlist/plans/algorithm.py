@@ -84,7 +84,7 @@ class Planned(Algorithm):
     >>> own = find_algorithm("Guess-and-verify (own results)")
     >>> procedure = own.bind(Problem.of(np.eye(3), 1, sigma=1.0))
     >>> procedure.proven, len(procedure.engine.setup.initial)
-    (True, 12)
+    (True, 3)
     >>> own.bind(procedure.problem, "frequentist")
     Traceback (most recent call last):
         ...

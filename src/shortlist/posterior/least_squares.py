@@ -27,14 +27,13 @@ from shortlist.posterior.state import (
     REFRESH_EVERY,
     ROWS,
     STEEPEST,
-    STEP,
     WHOLE,
     State,
 )
 
 
 @compiled(typed=True)
-def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
+def factorize(state: State, ridge: float) -> bool:
     """Cholesky factor of ridge·I + Σ_a (N_a/n_a) x_a x_aᵀ into ``factor``; False if not positive."""
     x, factor = state.features, state.factor
     rank = x.shape[1]
@@ -42,8 +41,7 @@ def factorize(state: State, ridge: float, with_pilot: bool) -> bool:
         for j in range(i + 1):
             factor[i, j] = ridge if i == j else 0.0
     for a in range(x.shape[0]):
-        counted = state.pulls[a] if with_pilot else state.pulls[a] - state.pilot[a]
-        count = counted / state.noise[a]
+        count = state.pulls[a] / state.noise[a]
         if count > 0.0:
             for i in range(rank):
                 scaled = count * x[a, i]
@@ -60,12 +58,6 @@ def log_determinant(state: State, scale: float) -> float:
     for i in range(rank):
         total += 2.0 * math.log(state.factor[i, i])
     return total - rank * math.log(scale)
-
-
-@compiled(typed=True)
-def cost_of_level(level: int) -> float:
-    """What level k of a grid of shifts, with its share 1/((k + 1)(k + 2)) of δ, adds to ln det."""
-    return 2.0 * math.log((level + 1.0) * (level + 2.0)) if level >= 0 else 0.0
 
 
 @compiled(typed=True)
@@ -88,27 +80,19 @@ def apply(state: State, arm: int, matrix: Reals, product: Reals) -> None:
             product[i] += weight * matrix[k, i]
 
 
-@compiled()
-def excess_of_arm(state: State, arm: int) -> float:
-    """Σ (y − ν_a)/n_a over the arm's evaluations since the pilot was set aside."""
-    since = state.pulls[arm] - state.pilot[arm]
-    excess = state.sums[arm] - state.pilot_sums[arm] - since * state.pilot_means[arm]
-    return excess / state.noise[arm]
-
-
 @compiled(typed=True)
 def fit(state: State) -> bool:
     """Factorize V and write θ̂ to ``scratch``, as every refresh begins; False if V is singular."""
     x, y = state.features, state.scratch
     arms, rank = x.shape
-    if not factorize(state, state.regularization, False):
+    if not factorize(state, state.regularization):
         return False
-    if state.shift[0] > 0.0 and not state.keeps_shifted:
-        state.log_det[0] = log_determinant(state, state.shift[0])
+    if state.shift > 0.0 and not state.keeps_shifted:
+        state.log_det[0] = log_determinant(state, state.shift)
     for i in range(rank):
         y[i] = 0.0
     for a in range(arms):
-        total = (state.sums[a] - state.pilot_sums[a]) / state.noise[a]
+        total = state.sums[a] / state.noise[a]
         if total != 0.0:
             for i in range(rank):
                 y[i] += total * x[a, i]
@@ -119,21 +103,10 @@ def fit(state: State) -> bool:
 @compiled(typed=True)
 def renew_shifted(state: State) -> None:
     """Compute the shifted inverse, its ln det and the time of the next refresh, as every refresh ends."""
-    x, shift = state.features, state.shift[0]
-    if state.keeps_shifted and shift > 0.0:
-        factorize(state, shift, True)
+    if state.keeps_shifted:
+        factorize(state, state.shift)
         invert(state, state.shifted)
-        state.log_det[0] = log_determinant(state, shift) + cost_of_level(state.level[0])
-    elif state.pilot_size[0] > 0:
-        factorize(state, 0.0, True)
-        invert(state, state.shifted)
-        state.log_det[0] = log_determinant(state, 1.0) - state.pilot_log_det[0]
-        for i in range(x.shape[1]):
-            state.excess[i] = 0.0
-        for a in range(x.shape[0]):
-            excess = excess_of_arm(state, a)
-            for i in range(x.shape[1]):
-                state.excess[i] += excess * x[a, i]
+        state.log_det[0] = log_determinant(state, state.shift)
     state.ready[0] = 1
     state.refreshes[0] += 1
     state.next_refresh[0] = FIRST_REFRESH
@@ -189,8 +162,6 @@ def start(state: State) -> None:
         state.pulls[a] = 0
         state.sums[a] = 0.0
         state.means[a] = 0.0
-        state.pilot[a] = 0
-        state.pilot_sums[a] = 0.0
     if state.layout == ROWS:
         kept = state.kept
         for s in range(state.rows.shape[0]):
@@ -198,11 +169,7 @@ def start(state: State) -> None:
                 kept.slots[kept.owners[s]] = -1
             kept.owners[s] = -1
             kept.used[s] = 0
-    state.observed[0] = state.ready[0] = state.pilot_size[0] = 0
-    state.next_level_at[0] = 0
-    while state.level[0] > 0:
-        state.level[0] -= 1
-        state.shift[0] /= STEP
+    state.observed[0] = state.ready[0] = 0
     state.log_det[0] = 0.0
 
 
@@ -249,20 +216,14 @@ def log_of(ratio: float) -> float:
 
 
 @compiled()
-def update_shifted(state: State, arm: int, value: float, growth: float) -> None:
+def update_shifted(state: State, arm: int, growth: float) -> None:
     """Update the shifted inverse and its ln det by one evaluation."""
-    noise, after_pilot = state.noise[arm], state.pilot_size[0] > 0
+    noise = state.noise[arm]
     if state.keeps_shifted:
-        if after_pilot or state.shift[0] > 0.0:
-            apply(state, arm, state.shifted, state.scratch)
-            growth = noise + dot(state.features, arm, state.scratch)
-            downdate(state.shifted, state.scratch, growth)
-            state.log_det[0] += log_of(growth / noise)
-        if after_pilot:
-            excess = (value - state.pilot_means[arm]) / noise
-            for k in range(state.excess.shape[0]):
-                state.excess[k] += excess * state.features[arm, k]
-    elif state.shift[0] > 0.0:
+        apply(state, arm, state.shifted, state.scratch)
+        growth = noise + dot(state.features, arm, state.scratch)
+        downdate(state.shifted, state.scratch, growth)
+    if state.shift > 0.0:
         state.log_det[0] += log_of(growth / noise)
 
 
@@ -295,7 +256,7 @@ def observe_whole(state: State, arm: int, value: float) -> bool:
         for i in range(arms):
             rows[arm, i] = noise * (u[i] * shrink)
         state.variances[arm] = noise * (u[arm] * shrink)
-    update_shifted(state, arm, value, growth)
+    update_shifted(state, arm, growth)
     return is_due(state, steep)
 
 
@@ -341,7 +302,7 @@ def observe_rows(state: State, arm: int, value: float) -> bool:
             state.means, state.variances, shrink, step,
         )  # fmt: skip
     downdate(kept.inverse, state.scratch, growth)
-    update_shifted(state, arm, value, growth)
+    update_shifted(state, arm, growth)
     return is_due(state, steep)
 
 
@@ -394,33 +355,3 @@ def row(state: State, arm: int) -> int:
     state.kept.tick[0] += 1
     state.kept.used[slot] = state.kept.tick[0]
     return slot
-
-
-# A check costs as much as a refresh without rows: one after a sixteenth more evaluations.
-SELDOM = 16
-
-
-@compiled(typed=True)
-def raise_shift(state: State, sigma: float, inflation: float) -> float:
-    """Ln det(I + A/shift), the shift raised to the highest level that narrows the bound.
-
-    A level may be used if c = shift/u is at most λ_min(A), u the inflation. A − cI has a Cholesky factor
-    exactly if λ_min(A) > c, and as A only grows it stays so. ``sigma`` is for
-    ``information_since_pilot``, which is called in the same place.
-    """
-    if state.observed[0] < state.next_level_at[0]:
-        return state.log_det[0]
-    state.next_level_at[0] = state.observed[0] + max(state.observed[0] // SELDOM, 1)
-    level, shift = state.level[0], state.shift[0]
-    while factorize(state, -STEP * shift / inflation, True):
-        shift *= STEP
-        level += 1
-    if level == state.level[0]:
-        return state.log_det[0]
-    factorize(state, shift, True)
-    log_det = log_determinant(state, shift) + cost_of_level(level)
-    if log_det < state.log_det[0]:
-        invert(state, state.shifted)
-        state.level[0] = level
-        state.shift[0], state.log_det[0] = shift, log_det
-    return state.log_det[0]

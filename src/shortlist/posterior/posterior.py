@@ -8,7 +8,6 @@ from shortlist.errors import SingularDesign
 from shortlist.numerics.blockwise import condition, is_identity, squared_norms
 from shortlist.numerics.records import ABSENT, Integers, Reals
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
-from shortlist.posterior.pilot import information_since_pilot, set_aside
 from shortlist.posterior.state import LEAST_SHARE, ROWS, STEEPEST, WHOLE, KeptRows, State
 
 BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
@@ -50,10 +49,6 @@ class Posterior:
         on evaluations that span the features.
     shift : float, optional
         s of the tracked ln det(I + A/s), A = Σ x xᵀ; 0 tracks none.
-    pilot : bool, optional
-        Whether the first evaluations may be set aside.
-    levels : bool, optional
-        Whether the shift is the first of a grid, and rises.
     resident : int, optional
         How many rows of G to keep; by default all for few arms, else 16.
     noise : array, K, optional
@@ -76,8 +71,6 @@ class Posterior:
         *,
         regularization: float = 0.0,
         shift: float = 0.0,
-        pilot: bool = False,
-        levels: bool = False,
         resident: int | None = None,
         noise: Reals | None = None,
         floor: float = LEAST_SHARE,
@@ -87,12 +80,12 @@ class Posterior:
             resident = arms if keeps_all_rows(arms, rank) else 16
         kept = min(arms, resident)
         layout = WHOLE if kept == arms else ROWS
-        tracked = rank if pilot or (shift > 0.0 and shift != regularization) else 0
-        by_arm = ("pulls", "sums", "means", "arm_scratch", "pilot", "pilot_sums", "pilot_means")
-        one = ("observed", "ready", "next_refresh", "refreshes", "log_det", "next_level_at")
+        tracked = rank if shift > 0.0 and shift != regularization else 0
+        by_arm = ("pulls", "sums", "means", "arm_scratch")
+        one = ("observed", "ready", "next_refresh", "refreshes", "log_det")
         self.state = State.zeros(
             **dict.fromkeys(by_arm, arms),
-            **dict.fromkeys((*one, "pilot_size", "pilot_log_det"), 1),
+            **dict.fromkeys(one, 1),
             layout=layout,
             regularization=float(regularization),
             floor=float(floor),
@@ -103,9 +96,7 @@ class Posterior:
             scratch=rank,
             keeps_shifted=int(tracked > 0),
             shifted=(tracked, tracked),
-            shift=np.array([shift], np.float64),
-            level=np.array([0 if levels else -1], np.int64),
-            excess=rank,
+            shift=float(shift),
             noise=np.ones(arms) if noise is None else np.array(noise, np.float64),
             kept=ABSENT if layout == WHOLE else no_rows(arms, kept, rank),
         )
@@ -139,24 +130,6 @@ class Posterior:
         return float(self.state.log_det[0])
 
     @property
-    def pilot_size(self) -> int:
-        """How many evaluations were set aside as a pilot."""
-        return int(self.state.pilot_size[0])
-
-    @property
-    def pilot(self) -> Integers:
-        """How many evaluations of every arm were set aside."""
-        return self.state.pilot
-
-    def set_aside(self) -> None:
-        """Make the evaluations so far a pilot: its estimate is kept, everything else starts again."""
-        set_aside(self.state)
-
-    def information_since_pilot(self, sigma: float) -> float:
-        """What the evaluations since the pilot have taught, as twice a logarithm of likelihoods."""
-        return float(information_since_pilot(self.state, sigma, 0.0))
-
-    @property
     def observed(self) -> int:
         """How many evaluations have been processed."""
         return int(self.state.observed[0])
@@ -175,7 +148,7 @@ class Posterior:
     def mirror(self) -> None:
         """Negate every result; the order of the arms is not renewed."""
         state = self.state
-        for values in (state.sums, state.pilot_sums, state.means):
+        for values in (state.sums, state.means):
             values[:] = 0.0 - values
 
     def row(self, arm: int) -> Reals:

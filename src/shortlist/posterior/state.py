@@ -12,7 +12,6 @@ OneReal = Reals
 
 # How much of G is kept: all of it, or some rows.
 WHOLE, ROWS = 0, 1
-STEP = 4.0  # from one shift of a grid to the next
 FIRST_REFRESH, REFRESH_EVERY = 1024, 8192
 STEEPEST = 1e5
 # What ‖x_i − x_j‖² is at least, in units of ‖x_i‖² + ‖x_j‖². It is a difference of entries of G, and the
@@ -48,11 +47,7 @@ class State(Record):
     ``ready`` is 1, and computed anew at ``next_refresh`` evaluations; ``refreshes`` counts how often.
 
     ``log_det`` is ln det(I + A/shift). ``shifted`` is (shift·I + A)⁻¹, where ``keeps_shifted`` is 1: for a
-    shift that is neither zero nor the regularisation. In a grid of shifts it is that of ``level`` (−1:
-    there is no grid), and the next level is tried at ``next_level_at`` evaluations.
-    Of the evaluations, ``pilot_size`` are set aside as a pilot: ``pilot`` of each arm, with the sums
-    ``pilot_sums`` and the means ν in ``pilot_means``. ``excess`` is Σ x_a (y − ν_a)/noise[a] since, and
-    ``shifted`` then contains the pilot's pulls, whose own ln det is ``pilot_log_det``.
+    shift that is neither zero nor the regularisation.
     """
 
     layout: Integer
@@ -75,13 +70,5 @@ class State(Record):
     refreshes: OneInteger
     keeps_shifted: Integer
     shifted: Table
-    shift: OneReal
+    shift: Real
     log_det: OneReal
-    level: OneInteger
-    next_level_at: OneInteger
-    pilot_size: OneInteger
-    pilot: Integers
-    pilot_sums: Reals
-    pilot_means: Reals
-    pilot_log_det: OneReal
-    excess: Reals

@@ -187,12 +187,6 @@ def _origins(study: Study) -> list[str]:
     words = [f"Of {count(len(taken), 'evaluation')}, {', '.join(said)}."] if said else []
     if not study.done:  # then the guarantee says it
         words += [source.words for source in study.sources]
-    aside = study.model.posterior.pilot_size
-    if aside:
-        words.append(
-            f"The first {aside:,} were a pilot: its estimate is the prior of the threshold, and "
-            "the means and intervals rest on the evaluations after it."
-        )
     return words
 
 

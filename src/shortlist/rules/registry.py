@@ -49,6 +49,6 @@ def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Thr
         raise InvalidSetting(
             "a threshold is a name or a function, one for all algorithms; got "
             f"{type(choice).__name__}. To compare thresholds, compose algorithms that differ in "
-            "them, such as shortlist.GIFA(threshold='pilot', name='m-LinGapE, pilot')."
+            "them, such as shortlist.GIFA(threshold='heuristic', name='m-LinGapE, heuristic')."
         )
     return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))

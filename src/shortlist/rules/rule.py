@@ -85,7 +85,7 @@ class Rule:
         What the loop must prepare for it: ``mth_gaps``, ``outside_gaps``, ``design``, ``target``.
     traits : frozenset of str
         How the loop treats it: ``both``, ``lagged``, ``heuristic``, ``symmetric``; for a threshold
-        ``by_time`` (it depends on t alone), ``by_pair``, ``pilot``, ``levels``.
+        ``by_time`` (it depends on t alone), ``by_pair``.
     number : int
         By which the loop calls a rule that is compiled into it; ``OWN`` if called by pointer.
     """

@@ -48,32 +48,32 @@ class ArmInterval(NamedTuple):
 
 
 def usual_interval(
-    *, classical: bool, regularization: float = 0.0, pilot: bool = False, one_sigma: bool = True
+    *, classical: bool, regularization: float = 0.0, one_sigma: bool = True
 ) -> ArmInterval:
     """What an arm's interval is where it is the mean ± C standard errors.
 
-    ``regularization`` is λ_V, ``pilot`` says that the first evaluations are set aside, and
-    ``one_sigma`` that all arms have the same σ; σ is the largest.
+    ``regularization`` is λ_V, and ``one_sigma`` says that all arms have the same σ; σ is the largest.
 
     Examples
     --------
     >>> usual_interval(classical=True).meaning
     'mean ± C σ/√N, with N its evaluations and C the threshold'
-    >>> usual_interval(classical=False, pilot=True).meaning
-    'mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations since the pilot, and C the threshold'
+    >>> usual_interval(classical=False).meaning
+    'mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C the threshold'
     >>> usual_interval(classical=True, regularization=0.5, one_sigma=False).meaning
     'mean ± C σ/√N, with N λ_V = 0.5 plus its evaluations, each counted σ²/σ_a² times, and C the threshold'
     """
-    made = "evaluations since the pilot" if pilot else "evaluations"
     counted = "" if one_sigma else ", each counted σ²/σ_a² times,"
     ridge = f"λ_V = {regularization:g} {{}}plus " if regularization else ""
     if classical:
-        meaning = f"mean ± C σ/√N, with N {ridge.format('')}its {made}{counted} and C the threshold"
+        meaning = (
+            f"mean ± C σ/√N, with N {ridge.format('')}its evaluations{counted} and C the threshold"
+        )
         return ArmInterval("μ̂ ± Cσ/√N", meaning)
     return ArmInterval(
         "μ̂ ± Cσ√(xᵀV⁻¹x)",
         f"mean ± C σ √(xᵀV⁻¹x), with x its features, V {ridge.format('times the unit matrix ')}the "
-        f"sum of x xᵀ over the {made}{counted or ','} and C the threshold",
+        f"sum of x xᵀ over the evaluations{counted or ','} and C the threshold",
     )
 
 
@@ -207,7 +207,7 @@ class Threshold:
         if self.needs_span and setting.weakest <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
+                "GIFA(…, initialization='span') or 'each', or threshold='frequentist' with S=…."
             )
 
     def formula_regularization(self, setting: ThresholdInputs) -> float:
@@ -230,28 +230,6 @@ class Threshold:
         return reasons
 
 
-def deviation(x: float) -> float:
-    """𝒞(x) = min over ½ < λ < 1 of (g(λ) + x)/λ, g(λ) = 2λ − 2λ ln 4λ + ln ζ(2λ) − ½ ln(1 − λ).
-
-    With probability 1 − e^{−x}, at all times Σ_{a∈S} N_a (μ̂_a − μ_a)²/(2σ²) is at most
-    |S| 𝒞(x/|S|) + 2 Σ_{a∈S} ln(4 + ln N_a), for a set S of arms and σ-sub-Gaussian noise.
-
-    Examples
-    --------
-    >>> round(deviation(3.0), 3)
-    4.648
-    """
-    from scipy.optimize import minimize_scalar
-    from scipy.special import zeta
-
-    def ratio(power: float) -> float:
-        g = 2.0 * power * (1.0 - math.log(4.0 * power)) + math.log(zeta(2.0 * power))
-        return (g - 0.5 * math.log(1.0 - power) + x) / power
-
-    found = minimize_scalar(ratio, bounds=(0.5 + 1e-9, 1.0 - 1e-9), method="bounded")
-    return float(found.fun)
-
-
 def mixture_threshold(level: float, growth: Any) -> Any:
     """C of a normal mixture (Robbins 1970) where the information is ``growth`` times the prior's.
 
@@ -266,8 +244,6 @@ def mixture_threshold(level: float, growth: Any) -> Any:
 
 
 INFLATION = 0.1  # u of the self-normalised bound
-LEVELS_INFLATION = 0.3  # u of the same over a grid
-PILOT_AT_LEAST = 20
 TINY = float(np.finfo(float).tiny)
 TWO_ARM_PRIOR = 3.0  # pulls of an arm that the prior of its mixture is worth
 RISK = "δ the risk (without the share for σ where that is estimated)"
@@ -292,12 +268,6 @@ def self_normalized(t: int, log_det: float, constants: Reals) -> float:
     return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
 
 
-@rule("threshold")
-def determinant(t: int, log_det: float, constants: Reals) -> float:
-    """sqrt(2 ln(1/δ) + ln det(V/λ_V)) + sqrt(λ_V) S/σ."""
-    return math.sqrt(2.0 * constants[0] + log_det) + constants[1]
-
-
 @rule("threshold", traits=("by_time",))
 def frequentist(t: int, log_det: float, constants: Reals) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
@@ -315,31 +285,6 @@ def lucb1(t: int, log_det: float, constants: Reals) -> float:
 def heuristic(t: int, log_det: float, constants: Reals) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
     return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
-
-
-@rule("threshold", traits=("pilot",))
-def pilot(t: int, log_det: float, constants: Reals) -> float:
-    """sqrt(2 ln(1/δ) + ln det(Λ⁻¹(Λ + A)) + ‖θ̂ − ν‖²/σ²): ν and Λ from a pilot that is set aside."""
-    return math.sqrt(2.0 * constants[0] + log_det)
-
-
-@rule("threshold", traits=("by_time",))
-def two_arms(t: int, log_det: float, constants: Reals) -> float:
-    """sqrt(2c + 8 ln(4 + ln(t/2))), c = 2𝒞(½ ln(m(K−m)/δ)): a mixture for each pair of two arms."""
-    return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(4.0 + math.log(0.5 * t))))
-
-
-@rule("threshold", traits=("levels",))
-def levels(t: int, log_det: float, constants: Reals) -> float:
-    """``self_normalized`` with the highest c = 4^k c_0 that is at most λ_min(A), for 1/((k+1)(k+2)) of δ, u = 0.3."""
-    return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
-
-
-@rule("threshold", traits=("by_time",))
-def all_arms(t: int, log_det: float, constants: Reals) -> float:
-    """sqrt(2c + 4K ln(4 + ln(1 + t/K))), c = K𝒞(ln(1/δ)/K): a mixture for the averages of all arms."""
-    arms = constants[1]
-    return math.sqrt(2.0 * (constants[0] + 2.0 * arms * math.log(4.0 + math.log(1.0 + t / arms))))
 
 
 @compiled()
@@ -413,39 +358,6 @@ THRESHOLDS: dict[str, Threshold] = {
             broken=_unregularized,
         ),
         Threshold(
-            levels,
-            lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + LEVELS_INFLATION],
-            proven=True,
-            source="after Jedra and Proutière 2020; proof: docs/proofs.md of shortlist",
-            coverage=ALL_AT_ONCE,
-            needs_span=True,
-            rounds=lambda once: 5,
-            shift=lambda s: LEVELS_INFLATION * s.weakest,
-            broken=_unregularized,
-        ),
-        Threshold(
-            pilot,
-            lambda s, ridge: [math.log(1.0 / s.delta), math.sqrt(s.rank)],
-            proven=True,
-            source="after Robbins 1970; proof: docs/proofs.md of shortlist",
-            coverage="After the pilot: " + ALL_AT_ONCE[0].lower() + ALL_AT_ONCE[1:],
-            needs_span=True,
-            # With fewer than twenty results chance would decide when the pilot ends.
-            rounds=lambda once: -(-PILOT_AT_LEAST // once),
-            broken=_unregularized,
-        ),
-        Threshold(
-            determinant,
-            lambda s, ridge: [math.log(1.0 / s.delta), _bias(s, ridge)],
-            proven=True,
-            source="Abbasi-Yadkori et al. 2011",
-            coverage=ALL_AT_ONCE,
-            needs_S=True,
-            regularization=lambda sigma, S: 0.2 * (sigma / (S or 1.0)) ** 2,
-            shift=lambda s: s.regularization,
-            broken=_other_theta,
-        ),
-        Threshold(
             frequentist,
             lambda s, ridge: [
                 math.log(1.0 / s.delta),
@@ -469,15 +381,6 @@ THRESHOLDS: dict[str, Threshold] = {
             broken=_one_by_one,
         ),
         Threshold(
-            two_arms,
-            lambda s, ridge: [2.0 * deviation(0.5 * math.log(s.m * (s.arms - s.m) / s.delta))],
-            proven=True,
-            source="Kaufmann and Koolen 2021",
-            coverage=ALL_AT_ONCE,
-            needs_span=True,
-            broken=_classical,
-        ),
-        Threshold(
             two_arms_mixture,
             lambda s, ridge: [
                 math.log(s.m * (s.arms - s.m) / s.delta),
@@ -490,15 +393,6 @@ THRESHOLDS: dict[str, Threshold] = {
             interval=OF_TWO_ARMS,
             needs_span=True,
             broken=_classical,
-        ),
-        Threshold(
-            all_arms,
-            lambda s, ridge: [s.arms * deviation(math.log(1.0 / s.delta) / s.arms), s.arms],
-            proven=True,
-            source="Kaufmann and Koolen 2021",
-            coverage=ALL_AT_ONCE,
-            needs_span=True,
-            broken=_unregularized,
         ),
         Threshold(
             heuristic,
@@ -569,7 +463,7 @@ HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard o
 def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     """About what Z must reach at a stop after ``HORIZON`` evaluations per dimension.
 
-    Every dimension is taken to be explored alike. A pilot's own share is counted in.
+    Every dimension is taken to be explored alike.
 
     Examples
     --------
@@ -578,25 +472,14 @@ def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     ...     arms=4, dimension=3, rank=3, longest=1.0, sigma=0.5, delta=0.05, S=1.0,
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
-    >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("pilot", "self_normalized")]
-    [8.6, 14.7]
+    >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("two_arms_mixture", "self_normalized")]
+    [7.9, 14.7]
     """
     time, rank = HORIZON * setting.rank, setting.rank
-    if "pilot" in threshold.rule.traits:
-        return _with_pilot(rank, math.log(1.0 / setting.delta))
     shift = threshold.shift(setting)
     log_det = rank * math.log1p(HORIZON * setting.longest**2 / shift) if shift > 0.0 else 0.0
     C = float(threshold.rule(time, log_det, threshold.constants(setting)))
     return 0.5 * C**2
-
-
-def _with_pilot(rank: int, confidence: float) -> float:
-    """r/2 set aside, and then ln(1/δ) + r/2 (1 + ln of how often the pilot goes into the rest)."""
-    half = 0.5 * rank
-    total = confidence + 2.0 * half
-    for _ in range(50):
-        total = half + confidence + half * (1.0 + math.log(total / half))
-    return total
 
 
 def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
@@ -604,8 +487,6 @@ def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
     asked = {}
     for name, setting in settings.items():
         threshold = THRESHOLDS[name]
-        if "levels" in threshold.rule.traits:  # what it gains depends on where the pulls will go
-            continue
         try:
             threshold.check(setting)
         except InvalidSetting:

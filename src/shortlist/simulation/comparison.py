@@ -60,7 +60,7 @@ def compare(
     ----------
     algorithms : str, GIFA, Planned or several of them
         By name (see ``shortlist.algorithms``) or composed. The same rules with two thresholds:
-        ``GIFA(threshold="pilot", name="m-LinGapE, pilot")`` and so on.
+        ``GIFA(threshold="heuristic", name="m-LinGapE, heuristic")`` and so on.
     instance : Instance, or several of them
         The bandit they are run on. With several, the table of runs and the summary name the instance
         too, and ``plot.samples`` draws a panel for each.
@@ -201,7 +201,7 @@ def _procedures(
             raise InvalidSetting(
                 f"algorithm {name!r} is listed twice: leave out one of them. To compare settings of "
                 "one algorithm, compose it under two names, such as "
-                "shortlist.GIFA(threshold='pilot', name='m-LinGapE, pilot')."
+                "shortlist.GIFA(threshold='heuristic', name='m-LinGapE, heuristic')."
             )
         procedures[name] = algorithm.bind(problem, threshold_chosen)
         _check_range(procedures[name], instance)

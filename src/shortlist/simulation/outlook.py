@@ -277,7 +277,7 @@ def forecast(
         )
     if "trust" in settings:
         trusted = {"has_features": features is not None}
-        chosen = algorithm_for_trust(settings["trust"], None, settings.get("algorithm"), **trusted)
+        chosen = algorithm_for_trust(settings["trust"], settings.get("algorithm"), **trusted)
         settings = {**settings, "algorithm": chosen or AUTO}
     if means is not None:
         given = means.items() if hasattr(means, "items") else zip(problem.names, means, strict=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.catalog.gifa import GIFA
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
@@ -78,8 +77,7 @@ def _use(
 
 
 def _use_thresholds() -> None:
-    """Compile every threshold, and what a pilot and a grid of shifts need."""
-    _use(GIFA(threshold="pilot"), GIFA(threshold="levels"))
+    """Compile every threshold."""
     for threshold in THRESHOLDS.values():
         if threshold.rule.is_compiled:
             threshold.rule.function.compile()
@@ -95,5 +93,5 @@ KINDS: dict[str, Callable[[], None]] = {
     "classical": lambda: _use("Guess-and-verify (own results)", noise="bernoulli"),
     "budgets": lambda: _use(PairsInDoubt(budget=RESULTS)),
     "thresholds": _use_thresholds,
-    "estimates": lambda: _use("m-LinGapE", sigma="estimate"),  # of σ
+    "estimates": lambda: _use("Guess-and-verify", sigma="estimate"),  # of σ
 }

@@ -245,11 +245,6 @@ class Definition:
                     f"the study {name!r} is stored with algorithm = {_shown(stored)}, but "
                     f"{_shown(given)} was given."
                 )
-        elif settings.get("model") is not None:
-            raise InvalidSetting(
-                f"the study {name!r} was run with a model of your own ({settings['model']}), and storage "
-                f"keeps its name, never code: {_passed_again('model', 'model')}."
-            )
         elif OWN in settings.values():
             raise InvalidSetting(
                 f"the study {name!r} was run with rules of your own ({_shown(stored)}), and storage "

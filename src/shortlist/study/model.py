@@ -73,10 +73,8 @@ class Model:
 
     @property
     def looks(self) -> bool:
-        """Whether the stop has been looked for: not in a pilot, nor before the pulls after it."""
-        if self.decision is None or not self.procedure.engine.setup.has_pilot:
-            return self.decision is not None
-        return self.initialized and self.posterior.pilot_size > 0
+        """Whether the stop has been looked for."""
+        return self.decision is not None
 
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
@@ -249,8 +247,7 @@ class Model:
         if self._digest is None:  # of many arms it takes longer than a round
             state = self.posterior.state
             content = hashlib.blake2b(digest_size=16)
-            numbers = state.shift, state.log_det, state.pilot_log_det
-            for array in (state.pulls, state.sums, state.means, state.variances, *numbers):
+            for array in (state.pulls, state.sums, state.means, state.variances, state.log_det):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest

@@ -35,7 +35,6 @@ from shortlist.errors import (
 )
 from shortlist.features import features_and_names, look_doubtful
 from shortlist.guarantee import contradicted
-from shortlist.plans.guess_and_verify import Guided
 from shortlist.printable import quoted
 from shortlist.problem import (
     Problem,
@@ -128,9 +127,6 @@ class Study(View):
         model of the features helps to guess the m best, and the guess is verified without them:
         the guarantee then assumes nothing about how the means depend on the features. See
         ``docs/features.md``.
-    model : object with fit and predict, optional
-        The model that guesses with ``trust="guide"``: a regressor that follows scikit-learn's
-        conventions. By default least squares.
     algorithm : str, GIFA or Planned, optional
         See ``shortlist.algorithms``; by default ``"auto"``, the one recommended for the problem.
     threshold : optional
@@ -199,7 +195,6 @@ class Study(View):
         S: float | None = None,
         budget: int | None = None,
         trust: Literal["linear", "guide"] = "linear",
-        model: Any = None,
         algorithm: str | Algorithm | None = None,
         threshold: Any = None,
         seed: int | None = None,
@@ -238,7 +233,7 @@ class Study(View):
             controls=controls,
         ).locked()
         algorithm = algorithm_for_trust(
-            trust, model, algorithm, has_features=features is not None, budget=budget
+            trust, algorithm, has_features=features is not None, budget=budget
         )
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         procedure = chosen.bind(problem, wide)
@@ -291,7 +286,6 @@ class Study(View):
         name: str | None = None,
         *,
         algorithm: Algorithm | None = None,
-        model: Any = None,
     ) -> Study:
         """Continue a stored study.
 
@@ -303,14 +297,7 @@ class Study(View):
             Which study; may be omitted if there is only one.
         algorithm : GIFA or Planned, optional
             Needed again if it has rules of your own: the storage holds names, never code.
-        model : object with fit and predict, optional
-            Needed again where the study was begun with ``trust="guide"`` and a model of your own.
-            It must be the same one: the study is replayed with it.
         """
-        if model is not None:
-            if algorithm is not None:
-                raise InvalidSetting("load a study with algorithm= or with model=, not with both.")
-            algorithm = Guided(model)
         from shortlist.storage.opening import open_storage, open_study
 
         back_end = open_storage(storage, create=False)

@@ -281,22 +281,14 @@ class View:
         return ""
 
     @property
-    def stage(
-        self,
-    ) -> Literal[
-        "initial pulls", "pilot", "pulls after the pilot", "rounds", "audit", "verification"
-    ]:
+    def stage(self) -> Literal["initial pulls", "rounds", "audit", "verification"]:
         """The stage of the study; the stopping rule is tested in rounds and in a verification only."""
         model = self._log.model
         if model.verifies:
             return "verification"
         if self.audit.is_running:
             return "audit"
-        if model.looks:
-            return "rounds"
-        if model.posterior.pilot_size:
-            return "pulls after the pilot"
-        return "initial pulls" if model.decision is None else "pilot"
+        return "rounds" if model.looks else "initial pulls"
 
     @property
     def answered_at(self) -> int:
@@ -350,8 +342,7 @@ class View:
         rests on differences of two arms (Guess-and-verify), the bounds are a
         mixture over the plans' own estimates of the arm (``plans/arm_bounds.py``). Their centre is
         near the mean shown, which is the better estimate, but it is another; where they would not
-        contain the mean shown they are widened to it. After a pilot, which is set aside, means and
-        bounds use only the later evaluations. How often the bounds contain the true means depends
+        contain the mean shown they are widened to it. How often the bounds contain the true means depends
         on the algorithm: ``study.shortlist.coverage`` says it.
         """
         return self._log.model.table().set_index("name")
@@ -457,26 +448,16 @@ def before_the_rounds(study: View) -> str:
     Examples
     --------
     >>> from shortlist import Study
-    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, threshold="pilot")
+    >>> study = Study([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0, algorithm="m-LinGapE")
     >>> before_the_rounds(study)
-    '0 of 21 initial pulls are told.'
+    '0 of 30 initial pulls are told.'
     """
     if study.model.verifies:
         return f"The list is being verified: {study.round.until_decision:,} more complete the first plan."
-    if study.stage == "pilot":
-        return (
-            "The pilot is running: evaluations are chosen as usual, but nothing is certified until "
-            "the pilot has been set aside."
-        )
     if study.stage == "rounds":
         left = count(study.round.until_decision, "more result")
         return f"The arms can be compared again after {left}."
     opening, pulled = study.procedure.engine.initial_pulls(study.model.posterior)
     told = int(np.minimum(pulled, np.bincount(opening, minlength=len(pulled))).sum())
-    if study.model.posterior.pilot_size:
-        return (
-            f"The pilot is over ({study.model.posterior.pilot_size:,} evaluations, set aside); {told:,} of "
-            f"the {len(opening):,} pulls that follow it are told."
-        )
     which = study.procedure.engine.setup.pace.opening_pulls
     return f"{told:,} of {len(opening):,} {which} are told."

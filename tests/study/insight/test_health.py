@@ -214,7 +214,7 @@ def test_an_algorithm_without_features_does_not_mind_them() -> None:
 
 
 def test_nothing_told_is_nothing_found() -> None:
-    study = shortlist.Study(healthy(), m=3, sigma=1.0, seed=0, S=2.0, threshold="determinant")
+    study = shortlist.Study(healthy(), m=3, sigma=1.0, seed=0, S=2.0, threshold="frequentist")
     found = of_study(study)
     untested = [name for name, each in found.items() if each.level == "untested"]
     assert untested == ["S", "noise", "fit", "curvature"]
@@ -388,7 +388,7 @@ def test_unequal_arms_do_not_contradict_a_sigma_for_each() -> None:
 
 @pytest.mark.parametrize(("S", "level"), [(0.3, "warning"), (0.7, "fine"), (5.0, "fine")])
 def test_the_norm_of_theta_against_s(S: float, level: str) -> None:
-    found = of_study(told(linear(), results=400, threshold="determinant", S=S, epsilon=0.0))["S"]
+    found = of_study(told(linear(), results=400, threshold="frequentist", S=S, epsilon=0.0))["S"]
     assert found.level == level  # ‖θ‖ = 0.73
     assert "‖θ̂‖ = " in found.words
     assert ("void" in found.meaning) == (level == "warning")
@@ -417,7 +417,7 @@ def alarms() -> Counter[tuple[str, float]]:
     """How many of 60 healthy studies had a p-value below 0.001 and below 0.05, by finding."""
     found: Counter[tuple[str, float]] = Counter()
     for seed in range(60):
-        study = told(linear(seed), results=110, seed=seed, S=0.75, threshold="determinant")
+        study = told(linear(seed), results=110, seed=seed, S=0.75, threshold="frequentist")
         for alpha in (0.001, 0.05):
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr(health, "ALPHA", alpha)

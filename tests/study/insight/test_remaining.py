@@ -318,13 +318,13 @@ def test_deviations_of_pairs_are_those_of_plain_linear_algebra() -> None:
         assert apart[i, j] == pytest.approx(0.5 * norms[2])
 
 
-@pytest.mark.parametrize("threshold", [None, "frequentist", "pilot"])
+@pytest.mark.parametrize("threshold", [None, "frequentist"])
 def test_the_threshold_is_the_present_one_and_grows(threshold: str | None) -> None:
     study = small(threshold=threshold)
     tell(study, 100)
     engine, posterior = study.procedure.engine, study.posterior
     C = extrapolation._later_threshold(engine, posterior)
-    since = posterior.observed - posterior.pilot_size
+    since = posterior.observed
     assert C(since) == pytest.approx(engine.threshold(posterior, study.round), rel=1e-9)
     assert C(10.0 * since) > C(since)
 

@@ -46,7 +46,7 @@ class History:
         trial, arm, name, value, statistic, b, c. The last three are those of the round that asked
         for the next evaluation, when it did: trials that were open then count as told, each at its
         arm's mean, and a correction came later. They are missing where no round asked for the next
-        evaluation (initial pulls, a pilot, an audit, unrequested results), and in the last row, or
+        evaluation (initial pulls, an audit, unrequested results), and in the last row, or
         at the stop, they are those that the study read last.
     checkpoints : DataFrame
         ``Study.table`` as it was at up to 60 evaluations (with more than 1000 arms, up to 24), with
@@ -143,14 +143,13 @@ def statistics(study: View) -> list[Checked]:
     decision = study.model.decision
     if study.statistic is None or decision is None:
         return []
-    last, aside = study.evaluations, study.model.posterior.pilot_size
+    last = study.evaluations
     if study.model.stopped:
         last = study.answered_at
     checks = []
     for told, trial in enumerate(study.taken[:last]):
         statistic = trial.cause.statistic
-        # The rounds of a pilot read a statistic too, and may not stop.
-        if told > aside and statistic is not None and math.isfinite(statistic):
+        if statistic is not None and math.isfinite(statistic):
             checks.append(Checked(told, statistic, trial.cause.b, trial.cause.c))
     return [*checks, Checked(last, study.statistic, decision.b, decision.c)]
 
@@ -250,15 +249,12 @@ def _checkpoints(study: View, told: Sequence[Trial]) -> set[int]:
     if not study.aim.certifies:
         return _looked_at(study, np.array([trial.arm for trial in told], np.int64))
     opening, _ = study.model.first_procedure.engine.initial_pulls(study.model.posterior)
-    first = aside = study.model.posterior.pilot_size
-    if study.model.first_procedure.engine.setup.has_pilot and not aside:
-        return set()
-    arms = np.array([trial.arm for trial in told[aside:]], np.int64)
+    first, arms = 0, np.array([trial.arm for trial in told], np.int64)
     for arm, pulls in zip(*np.unique(opening, return_counts=True), strict=True):
         (at,) = np.nonzero(arms == arm)
         if len(at) < pulls:
             return set()
-        first = max(first, aside + int(at[pulls - 1]) + 1)
+        first = max(first, int(at[pulls - 1]) + 1)
     return _spaced(study, max(first, 1), len(told))
 
 

@@ -213,16 +213,12 @@ def _too_early(study: View) -> Projection | None:
     initial = int(np.maximum(np.bincount(opening, minlength=len(pulled)) - pulled, 0).sum())
     if initial and not study.model.initialized:
         which = engine.setup.pace.opening_pulls
-        if posterior.pilot_size:
-            which = "those after the pilot"
         words = f"at least {initial:,} more ({which}); how many will follow is not known yet"
         return Projection(None, initial, None, words)
     if study.stage == "rounds" and study.statistic is None:
         left = study.round.until_decision
         words = f"at least {left:,} more, before the arms can be compared again"
         return Projection(None, left, None, words)
-    if study.stage == "pilot":
-        return Projection(None, 1, None, "not known yet: the pilot is running")
     if (
         engine.setup.regularization == 0.0
     ):  # the initial pulls span the features, or a control fails
@@ -346,7 +342,7 @@ def two_digits(number: int) -> str:
 def _by_widths(study: View, posterior: Posterior) -> list[float]:
     """Evaluations at the stop if the gaps are large, as estimated, and small."""
     engine = study.procedure.engine
-    setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
+    setup, told = engine.setup, posterior.observed
     estimated = engine.estimates(posterior, study.round)
     order = np.argsort(-estimated.means, kind="stable")
     order = order[study.problem.listable[order]]
@@ -360,7 +356,7 @@ def _by_widths(study: View, posterior: Posterior) -> list[float]:
         taken = np.maximum(gaps + beside * apart, least * apart) + setup.epsilon
         ratios = np.full(taken.shape, np.inf)
         np.divide(widths, taken, out=ratios, where=taken > 0.0)
-        times.append(aside + _time(float(ratios.max()), told - aside, threshold))
+        times.append(_time(float(ratios.max()), told, threshold))
     return times
 
 
@@ -376,15 +372,12 @@ def _deviations(
 
 
 def _later_threshold(engine: AnyEngine, posterior: Posterior) -> Callable[[float], float]:
-    """C after so many evaluations since the pilot, if the arms keep their shares of the pulls."""
-    setup, told, aside = engine.setup, posterior.observed, posterior.pilot_size
-    learnt = (
-        posterior.information_since_pilot(setup.sigma) if setup.has_pilot else posterior.log_det
-    )
-    rank = setup.features.shape[1]
+    """C after so many evaluations, if the arms keep their shares of the pulls."""
+    told, learnt = posterior.observed, posterior.log_det
+    rank = engine.setup.features.shape[1]
 
     def threshold(time: float) -> float:
-        return engine.threshold_at(aside + time, learnt + rank * math.log((aside + time) / told))
+        return engine.threshold_at(time, learnt + rank * math.log(time / told))
 
     return threshold
 
