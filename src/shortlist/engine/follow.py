@@ -19,9 +19,8 @@ from shortlist.posterior.state import OneInteger, State
 # ε; without the arm, with the evidence so far or with later results as evidence only; with more arms.
 TAKE, SUPPOSE, DECIDE, REOPEN = 0, 1, 2, 3
 VERIFY, WIDEN, RETIRE, RETIRE_ANEW, ADD = 4, 5, 6, 7, 8
-# Of the model's too: let an arm come back; put the result right that was taken in as the n-th. And a result that nobody
-# asked for, which a model takes in like others where its engine makes no difference.
-READMIT, CORRECT, ADVISE = 9, 10, 11
+# Of the model's too: let an arm come back; put the result right that was taken in as the n-th.
+READMIT, CORRECT = 9, 10
 
 
 @dataclass(frozen=True, eq=False)

@@ -112,7 +112,7 @@ class NoiseModel(ABC):
     def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
         """What suits: nothing yet, for pairs whose gaps seem to be of these sizes."""
 
-    def intervals(self, total: Totals) -> Intervals | None:
+    def intervals(self, total: Totals, *, linear: bool) -> Intervals | None:
         """What bounds every arm by itself, by later results than these; None if they say too little."""
         usual = self.variances(total, total.averages, None, 1)
         if not self.known and not total.misses(total.averages).any():
@@ -237,9 +237,12 @@ class InRange(NoiseModel):
         drawn = rng.beta(means * worth + 0.5, (1.0 - means) * worth + 0.5, (count, len(means)))
         return np.asarray(drawn - means)
 
-    def intervals(self, total: Totals) -> Intervals | None:
-        """By bets."""
-        return intervals.InRange(len(total.pulls))
+    def intervals(self, total: Totals, *, linear: bool) -> Intervals | None:
+        """By bets; with features by half the range."""
+        arms = len(total.pulls)
+        if linear:
+            return Compared(SubGaussian, np.full(arms, 0.5 * OWN_SIZE), 0.25)
+        return intervals.InRange(arms)
 
     def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
         """Bets: on blocks, on plans where features count, on all own results together."""

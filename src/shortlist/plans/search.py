@@ -463,7 +463,7 @@ class Search:
             return Nothing(question.arms).bounds(delta)
         for plan in self.record:
             if found is None:
-                found = question.noise.intervals(total)
+                found = question.noise.intervals(total, linear=self.guess.x is not None)
             if found is not None and plan.evidence:
                 found.after(plan)
             total = total.plus(plan.arms, plan.values)

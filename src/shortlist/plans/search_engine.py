@@ -18,7 +18,7 @@ from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
-from shortlist.engine.follow import ADVISE, DECIDE, REOPEN, TAKE, Position, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.random import seed_stream
 from shortlist.plans.engine import make_pulls
@@ -161,6 +161,12 @@ class Progress:
     def inside(self) -> Mask:
         """The m arms that would be answered now."""
         return self.search.inside
+
+    @property
+    def uncounted(self) -> int:
+        """How many results only guide, or wait for a plan."""
+        guides = sum(len(each.arms) for each in self.search.record if not each.evidence)
+        return guides + len(self.beside) + len(self.later)
 
     @property
     def until_decision(self) -> int:
@@ -311,6 +317,11 @@ class SearchEngine:
     def _search(self, seed: int) -> Search:
         return Search(self.question, seed)
 
+    @property
+    def adjusts(self) -> bool:
+        """Whether more than an arm's own results make what is taken for its mean."""
+        return self.question.features is not None or self.question.shared is not None
+
     @cached_property
     def setup(self) -> Setup:
         """What it was made for; the initial pulls are its first plan."""
@@ -355,11 +366,12 @@ class SearchEngine:
             kind = steps.kinds[step]
             if kind == REOPEN:
                 position.is_stopped[0] = 0
-            elif kind in (TAKE, ADVISE):
+            elif kind == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
-                now.take(arm, int(steps.blocks[step]), self.given(value), asked=bool(kind == TAKE))
-            if kind not in (TAKE, ADVISE, DECIDE) or position.is_stopped[0] or steps.held[step]:
+                asked = not steps.unasked[step]
+                now.take(arm, int(steps.blocks[step]), self.given(value), asked=asked)
+            if kind not in (TAKE, DECIDE) or position.is_stopped[0] or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
             if not (now.is_over or again):
@@ -486,7 +498,9 @@ class SearchEngine:
         variances = fit.own_variances * (self.scale.width / self.sigma) ** 2
         means, (low, high) = fit.means, search.intervals(self.question.delta)
         means, low, high = (self.scale.low + self.scale.width * each for each in (means, low, high))
-        return Estimates(np.where(np.isfinite(variances), means, -np.inf), variances, (low, high))
+        noise = search.guess.noise * (self.scale.width / self.sigma) ** 2
+        means = np.where(np.isfinite(variances), means, -np.inf)
+        return Estimates(means, variances, (low, high), noise)
 
     def gaps(
         self,
@@ -524,9 +538,8 @@ class SearchEngine:
         """What is certain as of the last plan that is in."""
         search, inside = now.search, now.inside
         outside = ~inside & search.question.listable
-        found = Certified.by_pairs(inside, math.inf, np.zeros((int(inside.sum()), 0), np.bool_))
         if not outside.any():
-            return found
+            return Certified.by_statistic(inside, self.question.epsilon, -math.inf)
         pairs, of_inside, of_outside = search.passed(inside)
         nothing = np.zeros(len(inside), np.bool_)
         sure, unneeded, open_inside, open_outside = (nothing.copy() for _ in range(4))

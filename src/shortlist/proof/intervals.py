@@ -33,29 +33,41 @@ class Intervals(Protocol):
 class Compared:
     """Each arm is compared with one whose mean is known to be 0, by evidence for pairs.
 
+    Where means are linear in features, that is one of features 0.
+
     Parameters
     ----------
     kind : callable
         What makes the evidence of pairs and sizes.
     sizes : array, K
         Differences for which bets are made.
+    most : float, optional
+        A bound on the variance of a result of any arm, in place of that which it seems to have.
     """
 
-    def __init__(self, kind: Callable[[Pairs, Reals], Evidence], sizes: Reals) -> None:
-        self.K = len(sizes)
-        self.sizes, pairs = sizes, Pairs(np.array([self.K]), self.K + 1)
+    def __init__(
+        self,
+        kind: Callable[[Pairs, Reals], Evidence],
+        sizes: Reals,
+        most: float | None = None,
+    ) -> None:
+        self.K, self.sizes, self.most = len(sizes), sizes, most
+        pairs = Pairs(np.array([self.K]), self.K + 1)
         wide = np.append(sizes, 1.0)
         self.above, self.below = kind(pairs, wide), kind(pairs, wide)
 
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
         old = plan.arms < self.K  # arms may have been added since
-        arms = np.append(plan.arms[old], np.full(SURE, self.K))
-        noise = plan.noise[: self.K]
+        noise = plan.noise[: self.K] if self.most is None else np.full(self.K, self.most)
         noise, means = np.append(noise, 1e-9 * noise.min()), np.zeros(self.K + 1)
+        x, sure = plan.features, SURE
+        if x is not None:
+            x, sure = np.vstack([x[: self.K], np.zeros(x.shape[1])]), 0
+        arms = np.append(plan.arms[old], np.full(sure, self.K))
         for sign, evidence in ((1.0, self.above), (-1.0, self.below)):
-            values = np.append(sign * plan.values[old], np.zeros(SURE))
-            evidence.after(Plan(arms, values, noise, means))
+            values = np.append(sign * plan.values[old], np.zeros(sure))
+            evidence.after(Plan(arms, values, noise, means, x))
 
     def bounds(self, delta: float) -> tuple[Reals, Reals]:
         """Where each side errs with a probability of δ/2."""

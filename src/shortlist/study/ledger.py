@@ -21,10 +21,11 @@ from shortlist.arrays import NO_ARM, NO_BLOCK, Label
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
 from shortlist.engine.follow import (
     ADD,
+    CORRECT,
     DECIDE,
+    READMIT,
     REOPEN,
     RETIRE,
-    RETIRE_ANEW,
     TAKE,
     VERIFY,
     WIDEN,
@@ -173,8 +174,7 @@ class Retirement(NamedTuple):
     @property
     def marker(self) -> Marker | None:
         """What the model does at that change; None if the arm had never been there."""
-        kind = RETIRE if self.whatever_the_results else RETIRE_ANEW
-        return None if self.from_start else Marker(kind, self.arm)
+        return None if self.from_start else Marker(RETIRE, self.arm)
 
 
 def retired_words(retired: Sequence[Retirement]) -> str:
@@ -258,7 +258,11 @@ class Ledger:
         self.retired: dict[int, Retirement] = {}  # by arm
         self.added: list[Added] = []
         self.additions: list[Addition] = []  # those of them that come after results
-        self._order: list[int | Marker] = []  # all that was settled: trials by number, and others
+        # All that was settled: trials by number and with their values then, and others.
+        self._order: list[tuple[int | Marker, float]] = []
+        self._corrected: dict[int, list[Event]] = {}  # by trial
+        # Whether what was decided stays where a result is corrected: else all is decided anew.
+        self.keeps_decisions = False
         self._order_held: list[int] = []
         # By arm, and by arm and block: those whose last trial failed.
         self._failing: dict[tuple[int, int | None], Failures] = {}
@@ -513,7 +517,13 @@ class Ledger:
             trial.value, event.value, event.reason or "", event.at, event.worker
         )
         self._put(replace(trial, value=event.value, corrections=(*trial.corrections, correction)))
-        self.has_news = self.is_rewritten = True
+        self._corrected.setdefault(trial.number, []).append(event)
+        self.has_news = True
+        if self.keeps_decisions:
+            marker = Marker(CORRECT, trial.number, event.value)
+            self._stepping.append((event.change, marker))
+        else:
+            self.is_rewritten = True
 
     def _log(
         self,
@@ -571,9 +581,13 @@ class Ledger:
         for arm in [arm for arm in self.set_aside if is_meant(arm)]:
             del self.set_aside[arm]
         for arm, each in list(self.retired.items()):
-            if event.value and each.may_return and each.change < event.change and is_meant(arm):
+            if event.value and each.failing and each.change < event.change and is_meant(arm):
                 del self.retired[arm]
-                self.has_news = self.is_rewritten = True
+                self.has_news = True
+                if each.from_start:
+                    self.is_rewritten = True
+                else:
+                    self._stepping.append((event.change, Marker(READMIT, arm)))
 
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
@@ -771,12 +785,15 @@ class Ledger:
             steps.held[:] = self._held(due)
         if self.blocks.shifts:
             steps.held[:] = self._divides(due)
-        for place, (_, step) in enumerate(due):
-            _write(steps, place, step)
+        for place, (change, step) in enumerate(due):
             if isinstance(step, Marker):
-                self._order.append(step)
+                own = self._placed(step) if step.kind == CORRECT else step
+                _write(steps, place, own)
+                self._order.append((own, own.value))
                 continue
-            self._order.append(step.number)
+            value = self._value_at(step, change)
+            _write(steps, place, step, value)
+            self._order.append((step.number, value))
             del self.unsettled[step.number]
             if step.state == "told":
                 self.taken.append(step)
@@ -785,6 +802,21 @@ class Ledger:
             self.taken = [self.trials[trial.number] for trial in self.taken]
         self._moves, self._stepping, self.has_news = [], [], False
         return steps
+
+    def _value_at(self, trial: Trial, change: int) -> float:
+        """The value of a trial when it is taken in: as told, with corrections until then."""
+        value = trial.first_value
+        for event in self._corrected.get(trial.number, ()):
+            value = event.value if event.change < change else value
+        return value or 0.0
+
+    def _placed(self, marker: Marker) -> Marker:
+        """The correction of a trial by its place among those taken in; nothing if it was not yet."""
+        for place, trial in enumerate(self.taken):
+            if trial.number == marker.arm:
+                self.taken[place] = self.trials[trial.number]
+                return marker._replace(arm=place)
+        return Marker(DECIDE)
 
     def _held(self, due: list[tuple[int, Trial | Marker]]) -> NDArray[np.bool_]:
         """Whether the second arm of a round was still to be asked for at these changes."""
@@ -812,7 +844,13 @@ class Ledger:
         steps = Steps.empty(len(self._order))
         steps.held[:] = self._order_held
         for place, step in enumerate(self._order):
-            _write(steps, place, step if isinstance(step, Marker) else self.trials[step])
+            which, value = step
+            if isinstance(which, Marker):
+                _write(steps, place, which)
+            else:
+                kept = self.keeps_decisions
+                trial = self.trials[which]
+                _write(steps, place, trial, value if kept else trial.value or 0.0)
         return steps
 
     def _feature_row(self, arm: int) -> FeatureRow | None:
@@ -882,8 +920,9 @@ def _digest(words: str) -> float:
 
 def _is_anew(change: Retirement | Added) -> bool:
     """Whether evidence counts only from a change of the arms on."""
-    marker = change.marker
-    return marker is not None and marker.kind != RETIRE
+    if isinstance(change, Retirement):
+        return not (change.from_start or change.whatever_the_results)
+    return change.marker is not None
 
 
 def _marker(event: Event) -> Marker:
@@ -891,17 +930,17 @@ def _marker(event: Event) -> Marker:
     return Marker(STEPS[event.kind], value=event.value or 0.0)
 
 
-def _write(steps: Steps, place: int, step: Trial | Marker) -> None:
+def _write(steps: Steps, place: int, step: Trial | Marker, told: float = 0.0) -> None:
     """Write a closed trial, or another step, as a step for the model."""
     if isinstance(step, Marker):
         kind, arm, block, value = step.kind, step.arm, NO_BLOCK, step.value
     elif step.value is not None:
-        kind, arm, block, value = TAKE, step.arm, step.block_index, step.value
+        kind, arm, block, value = TAKE, step.arm, step.block_index, told
     else:
         kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
     steps.kinds[place], steps.arms[place] = kind, arm
     steps.blocks[place], steps.values[place] = block, value
-    steps.unasked[place] = isinstance(step, Trial) and step.cause.origin == "unasked"
+    steps.unasked[place] = isinstance(step, Trial) and not step.was_asked
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

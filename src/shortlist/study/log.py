@@ -96,6 +96,7 @@ class Log:
         """Begin with nothing: the next change takes in what is stored."""
         self._agreed = -1
         self._ledger = empty_ledger(self._definition)
+        self._ledger.keeps_decisions = self._procedure.algorithm.searches
         self._model: Model | None = None  # made when it is needed
         # Whether the means are not linear; an attribute, since nothing may be called after a change.
         self.is_rejected = False
@@ -380,7 +381,7 @@ class Log:
         first = not self.model.initialized
         if ledger.pending or not failing:
             return False
-        if not first:
+        if not (first or self.model.searches):
             if any(each.kind in ("verifying", "widened", "added") for each in ledger.events):
                 return False
             told = {trial.arm for trial in ledger.trials if trial.state == "told"}
@@ -388,11 +389,11 @@ class Log:
         try:
             if not failing:
                 return False
-            self._forgets(list(failing), True)
+            from_start = self._forgets(list(failing), True)
         except InvalidInput:
             return False
         for arm, failures in failing.items():
-            self._retire(arm, failures.words, first, True, now, failing=True)
+            self._retire(arm, failures.words, first, from_start, now, failing=True)
         self._take_news()
         return True
 
@@ -735,9 +736,7 @@ class Log:
 
     def _may_return(self, retirement: Retirement) -> bool:
         """Whether an arm was left out for failures, and all results can be processed with it."""
-        # Results of blocks with shifts that end early would be taken together.
-        shifts = self.procedure.problem.blocks.shifts
-        return retirement.may_return and not (shifts and self.model.initialized)
+        return retirement.failing and (self.model.searches or retirement.from_start)
 
     def _retire(
         self,
@@ -774,32 +773,17 @@ class Log:
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
                 "budget and these results: new_study.carry_over(study)."
             )
-        if procedure.problem.blocks.shifts and model.initialized:
-            raise InvalidInput(
-                "arms cannot be retired from a study whose blocks share a shift once its first plan is "
-                "complete: results of plans that end early would be taken together, and the proof does "
-                f"not cover that. Nothing was changed. Instead {procedure.problem.blocks.without_arm}"
-            )
-        goes_on = procedure.engine.goes_on and model.initialized
-        if whatever_the_results:
-            return not goes_on
-        if goes_on:
+        if model.searches:
             return False
+        if whatever_the_results:
+            return True
         unless = (
             "If it would have been retired whatever the results, say so: "
             f"study.retire({name!r}, reason=…, whatever_the_results=True)."
         )
-        if procedure.engine.goes_on:
-            raise InvalidInput(
-                f"{name!r} cannot be retired because of results before the first plan is complete: "
-                f"nothing was changed. Tell the results of the first plan. {unless}"
-            )
-        # With features and results in a range the first of the two cannot either.
-        ways = ("Guess-and-verify", "Guess-and-verify (own results)")
-        other = ways[procedure.name == ways[0]]
-        otherwise = procedure.problem.blocks.without_arm or (
+        otherwise = (
             "go on with an algorithm that can, and retire it there: "
-            f"study.continued(algorithm={other!r})."
+            "study.continued(algorithm='Guess-and-verify')."
         )
         raise InvalidInput(
             f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
@@ -834,31 +818,10 @@ class Log:
             "Begin another study with all arms, and give it these results: "
             "new_study.carry_over(study)."
         )
-        if not procedure.engine.goes_on:
+        if not procedure.engine.searches:
             raise InvalidInput(
                 f"{procedure.name} cannot take more arms: its proof is for a number of arms that is "
                 f"fixed before the first result. Nothing was changed. {again}"
-            )
-        if any(not each.from_start for each in self._ledger.retired.values()):
-            raise InvalidInput(
-                "an arm of this study was retired, and arms cannot be added after that: the proof "
-                f"does not cover it. Nothing was changed. {again}"
-            )
-        if procedure.problem.epsilon > model.first_procedure.problem.epsilon:
-            raise InvalidInput(
-                "epsilon was made larger in view of the results, and arms cannot be added after "
-                f"that: the proof allows one of the two. Nothing was changed. {again}"
-            )
-        if not model.initialized:
-            raise InvalidInput(
-                "arms can be added before the first trial, or when the first plan is complete, but "
-                f"{model.round.until_decision:,} of its results are missing: nothing was changed. "
-                "Tell them first."
-            )
-        if not model.round.strategy.takes_arms:
-            raise InvalidInput(
-                "all of δ is spent on lists that were named before: nothing is left for one with "
-                f"new arms. Nothing was changed. {again}"
             )
 
     def step(self, kind: Kind, check: Callable[[], bool]) -> None:
@@ -881,14 +844,6 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
-            if self._ledger.additions or self._ledger.retired:
-                added = "arms were added to this study"
-                gone = "an arm of this study was retired"
-                raise InvalidInput(
-                    f"{added if self._ledger.additions else gone}, and then what is proven is for the "
-                    "epsilon that it has: nothing was changed. A study with a larger one and these "
-                    f"results: study.continued(epsilon={wider:g})."
-                )
             if self.model.stopped:
                 raise InvalidInput(
                     "the study has stopped, and a larger epsilon would only make its answer worth "

@@ -18,7 +18,6 @@ from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import (
     ADD,
-    ADVISE,
     CORRECT,
     READMIT,
     RETIRE,
@@ -79,15 +78,12 @@ class Model:
     def take(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         """Take steps; ``at_stop`` is called at every stop, before anything later is processed."""
         if self._minimizes:
-            told = np.isin(steps.kinds, (TAKE, ADVISE, CORRECT))
+            told = np.isin(steps.kinds, (TAKE, CORRECT))
             mirrored = np.where(told, self.procedure.mirrored(steps.values), steps.values)
             steps = replace(steps, values=mirrored)
-        if not self.searches:
-            steps = replace(steps, kinds=np.where(steps.kinds == ADVISE, TAKE, steps.kinds))
         self._digest = None
         first = 0
-        changes = (steps.kinds >= VERIFY) & (steps.kinds != ADVISE)
-        for place in np.flatnonzero(changes).tolist():  # not for an engine
+        for place in np.flatnonzero(steps.kinds >= VERIFY).tolist():  # not for an engine
             self._follow(steps.part(first, place), at_stop)
             self._change(steps.part(place, place + 1), at_stop)
             first = place + 1
@@ -218,7 +214,7 @@ class Model:
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.procedure.engine
         position.next[0] = position.is_in[0] = 0
-        told = np.isin(steps.kinds, (TAKE, ADVISE))
+        told = steps.kinds == TAKE
         if told.any():
             self._taken.append(steps.mapped(lambda each: each[told]))
         while position.next[0] < len(steps.kinds):

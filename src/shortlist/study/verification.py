@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import math
 
-from shortlist.plans.evidence import expected_verification
+import numpy as np
+
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.plans.design import pair_design
+from shortlist.plans.guess import PRICE
 from shortlist.plans.guess_and_verify import MOST_ARMS
+from shortlist.plans.search_engine import SLOWER
 from shortlist.printable import count
+from shortlist.problem import Problem
+from shortlist.proof.naming import share_of
 from shortlist.study.insight.audit import rests_on_features
 from shortlist.study.view import View
 
@@ -34,17 +41,12 @@ def cannot_verify(study: View) -> str:
             "the answer assumes nothing about how the means depend on the features: there is "
             "nothing left to verify."
         )
-    if study.problem.blocks.shifts:
-        return (
-            "results of single arms say nothing where blocks are shifted. Go on with all results and "
-            "without features: study.continued(features=None)."
-        )
     if study.problem.arms > MOST_ARMS:
         return (
             f"every arm has to be evaluated to verify a list, and with more than {MOST_ARMS:,} arms "
             f"(here {study.problem.arms:,}) that is not done: leave out arms that are known to be bad."
         )
-    if study.problem.noise.awaits_estimate or not study.model.initialized:
+    if not study.model.initialized:
         return (
             "the initial pulls are not all in, so there is no list to verify yet: go on asking and "
             "telling. To rely on the arms' own results from the start, begin a study with "
@@ -58,19 +60,33 @@ def expected_evaluations(study: View) -> int:
 
     The means are taken to be as estimated.
     """
-    model = study.model
+    model, problem = study.model, study.problem
     known = model.procedure.engine.estimates(model.posterior, model.round)
-    expected = expected_verification(
-        known.means,
-        model.round.inside,
-        study.problem.relative_noise if known.noise is None else known.noise,
-        study.problem.sigma,
-        study.problem.epsilon,
-        study.problem.delta,
-        study.problem.costs.of_arms(study.problem.arms),
-    )
+    noise = problem.relative_noise if known.noise is None else known.noise
+    costs, inside = problem.costs.of_arms(problem.arms), model.round.inside
+    pairs = boundary_needs(known.means, inside, problem)
+    weights, total = pair_design(None, noise * costs, *pairs, np.zeros(len(noise)), problem.listable)
+    expected = SLOWER * float(np.maximum(weights * total / costs, 1.0).sum())
     digits = 1 - math.floor(math.log10(expected))
     return int(round(expected, digits))
+
+
+def boundary_needs(
+    means: Reals, inside: Mask, problem: Problem
+) -> tuple[Integers, Integers, Reals]:
+    """The pairs at the boundary, if these are the means: b, c, and about what verifying each needs.
+
+    A gap that seems to be 0 or less is taken for the smallest one that is not.
+    """
+    outside = ~inside & problem.listable & np.isfinite(means)
+    candidates, others = np.flatnonzero(inside), np.flatnonzero(outside)
+    worst, best = candidates[np.argmin(means[inside])], others[np.argmax(means[outside])]
+    b = np.concatenate([np.full(len(others), worst), candidates])
+    c = np.concatenate([others, np.full(len(candidates), best)])
+    gaps, sigma = means[b] - means[c] + problem.epsilon, problem.noise.scale
+    gaps = np.maximum(gaps, np.min(gaps, initial=sigma, where=gaps > 0.0))
+    level = PRICE - math.log(share_of(0) * problem.delta)
+    return b, c, 2.0 * level * (sigma / gaps) ** 2
 
 
 def price_of_proof(study: View) -> str:
