@@ -67,35 +67,47 @@ def test_weights_sum_to_nothing_within_every_block(kind):
         np.testing.assert_allclose(sums, 0.0, atol=1e-12 * np.abs(weights).max())
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_spread_estimates_the_variance_without_bias(kind):
-    """For `Within` if noise is known up to a factor, else whatever the noise."""
+@pytest.mark.parametrize("kind", ["own", "linear"])
+def test_the_spread_is_by_the_variances_of_each_arms_own_results(kind):
     rng = np.random.default_rng(2)
     plan, (b, c) = design(kind, rng), all_pairs()
-    true = plan.noise * (2.0 if "within" in kind else rng.uniform(0.5, 3.0, K))
-    weights = weights_of_results(plan)
-    variances = weights**2 @ true[plan.arms]
-    found, left, runs = np.zeros(len(b)), 0.0, 400
-    for _ in range(runs):
-        noise = rng.normal(size=len(plan.arms)) * np.sqrt(true[plan.arms])
+    plan = with_values(plan, 5.0 + rng.normal(size=len(plan.arms)))
+    own = np.array([np.var(plan.values[plan.arms == a], ddof=1) for a in range(K)])
+    seen, degrees = plan.contrasts.spread(b, c)
+    np.testing.assert_allclose(seen, weights_of_results(plan) ** 2 @ own[plan.arms], rtol=1e-9)
+    least = np.minimum(plan.pulls[b], plan.pulls[c]) if kind == "own" else plan.pulls.min()
+    assert (degrees == least - 1.0).all()
+
+
+@pytest.mark.parametrize("kind", ["paired", "paired, linear"])
+def test_the_spread_is_that_of_the_differences_of_blocks(kind):
+    rng = np.random.default_rng(2)
+    plan, (b, c) = design(kind, rng), all_pairs()
+    plan = with_values(plan, 5.0 + rng.normal(size=len(plan.arms)))
+    seen, degrees = plan.contrasts.spread(b, c)
+    for i, weights in enumerate(weights_of_results(plan)):
+        used = np.unique(plan.blocks[weights != 0.0])
+        d = [weights[plan.blocks == x] @ plan.values[plan.blocks == x] for x in used]
+        d = np.array(d) * len(used)
+        assert seen[i] == pytest.approx(np.var(d, ddof=1) / len(d))
+        assert degrees[i] == len(d) - 1
+
+
+@pytest.mark.parametrize("kind", ["own", "linear", "within", "within, linear"])
+def test_what_is_left_estimates_the_factor_of_all_noise(kind):
+    """Its error is √(2/degrees) of it: that of 400 averages, five times."""
+    rng, runs = np.random.default_rng(2), 400
+    plan, (b, c) = design(kind, rng), all_pairs()
+    left = np.zeros(runs)
+    for run in range(runs):
+        noise = rng.normal(size=len(plan.arms)) * np.sqrt(2.0 * plan.noise[plan.arms])
         contrasts = with_values(plan, noise).contrasts
-        seen, degrees = contrasts.spread(b, c)
-        found += seen / runs
-        left += contrasts.left[0] / runs
-    counts = np.bincount(plan.arms)
+        left[run], degrees = contrasts.left
+    assert left.mean() == pytest.approx(2.0, rel=5.0 * np.sqrt(2.0 / degrees / runs))
     if "within" in kind:
-        free = contrasts.left[1]
-    elif kind == "linear":
-        free = counts.min() - 1.0
-    elif kind == "paired, linear":
-        free = counts.min() - 1.0  # blocks that have all arms
-    else:
-        free = np.minimum(counts[b], counts[c]) - 1.0
-    assert (degrees == free).all()
-    # The largest of 30 errors, of estimates with two degrees of freedom: 5 standard errors.
-    np.testing.assert_allclose(found, variances, rtol=5.0 / np.sqrt(runs))
-    if "within" in kind:
-        assert left == pytest.approx(2.0, rel=0.1)
+        seen, free = contrasts.spread(b, c)
+        np.testing.assert_allclose(seen * contrasts.estimates(b, c)[1], left[-1])
+        assert (free == degrees).all()
 
 
 @pytest.mark.parametrize("kind", ["own", "linear", "within", "within, linear"])
