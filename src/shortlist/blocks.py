@@ -65,8 +65,6 @@ class Blocks(ABC):
         Whether a trial of a block can be evaluated later, by somebody else.
     heading : str
         What an assumption on them is called.
-    algorithm : str
-        The name of the algorithm that is recommended; empty if that depends on other things.
 
     Examples
     --------
@@ -86,7 +84,6 @@ class Blocks(ABC):
     takes_controls: ClassVar[bool] = False
     renews: ClassVar[bool] = True
     heading: ClassVar[str] = "Blocks"
-    algorithm: ClassVar[str] = ""
     number: int | None = None
 
     def __init_subclass__(cls) -> None:
@@ -232,7 +229,7 @@ class Blocks(ABC):
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (
             f"{algorithm} knows nothing of blocks, and with blocks={self.setting} arms are compared "
-            f"within blocks: leave out algorithm=, trust= or budget= ({self.algorithm} is taken), or "
+            "within blocks: leave out algorithm= (Guess-and-verify is taken), or "
             "begin a study without blocks."
         )
 
@@ -328,7 +325,6 @@ class Pool(Blocks):
     once = True
     names_cells = True
     reseeds = False
-    algorithm = "Common blocks"
     number: int
 
     def __init__(self, given: int | list[str]) -> None:
@@ -465,7 +461,6 @@ class Random(Blocks):
 
     word = "random"
     names_cells = True
-    algorithm = "Common blocks"
 
     def check_source(self, there: Blocks) -> None:
         """Raise for results that are on no block."""
@@ -522,7 +517,6 @@ class Shift(Blocks):
     """
 
     word = "shift"
-    algorithm = "Guess-and-verify (plates)"
     shares_seed = False
     shifts = True
     takes_controls = True

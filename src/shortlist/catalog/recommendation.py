@@ -38,8 +38,6 @@ def recommended(problem: Problem) -> Algorithm:
     >>> recommended(Problem.of([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], m=1, sigma=1.0)).name
     'Guess-and-verify'
     """
-    if problem.blocks.algorithm:
-        return ALGORITHMS[problem.blocks.algorithm]
     if problem.arms > MOST_ARMS_GUESSED:
         return MANY_ARMS
     if not arms_tell_of_others(problem):

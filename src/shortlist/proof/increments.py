@@ -119,23 +119,24 @@ class PlanBets(_Bets):
 
 
 def cost_of(told: Reals, kappa: Reals, expected: float, noise: float) -> Reals:
-    """−ln Π (1 + κ(y − x)) e^(κx) for bets κ of either sign."""
-    size = np.maximum(np.abs(kappa), 1e-9)
-    away = (np.sqrt(1.0 + 4.0 * size**2 * noise) - 1.0) / (2.0 * size)
-    up = np.clip(np.minimum(expected - away, CLIP / size), 0.0, 1.0)
-    down = np.clip(np.maximum(expected + away, 1.0 - CLIP / size), 0.0, 1.0)
-    x = np.where(kappa > 0.0, up, down)
-    base = 1.0 - kappa * x
-    cost = -len(told) * kappa * x
+    """−ln Π (1 + κ(y − x)) e^(κx), pairs × bets; the bets of a pair have one sign.
+
+    A negative one is made on 1 − y.
+    """
+    up, size = kappa[:, :1] > 0.0, np.abs(kappa)
+    away = 2.0 * size * noise / (1.0 + np.sqrt(1.0 + 4.0 * noise * size**2))
+    x = np.where(up, expected, 1.0 - expected) - away
+    x = size * np.maximum(np.minimum(x, CLIP / np.maximum(size, TINY)), 0.0)
+    base, cost = 1.0 - x, len(told) * (np.where(up, 0.0, size) - x)
     values, times = np.unique(told, return_counts=True)
     often = times >= OFTEN
     for y, n in zip(values[often], times[often], strict=True):
-        cost -= n * np.log(base + kappa * y)
+        cost -= n * np.log(base + size * np.where(up, y, 1.0 - y))
     once = np.repeat(values[~often], times[~often])
     for begin in range(0, len(once), TOGETHER):
         product = np.ones_like(x)
         for y in once[begin : begin + TOGETHER]:
-            product *= base + kappa * y
+            product *= base + size * np.where(up, y, 1.0 - y)
         cost -= np.log(product)
     return np.asarray(cost)
 

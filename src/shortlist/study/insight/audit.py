@@ -7,6 +7,7 @@ import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm import Procedure
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.problem import Problem
+from shortlist.study.insight.measured import measured
 from shortlist.study.insight.linearity import (
     LEVEL,
     WHILE_RUNNING,
@@ -87,10 +89,7 @@ class Audit:
             self.probes = self.probes[np.isin(self.probes, model.procedure.arms_left)]
         self._watch(model, taken)
         self._conclude(model, trials, taken)
-        if (
-            self.plan is not None
-            or len(self.probes)
-        ):
+        if self.plan is not None or len(self.probes):
             self.due = 0
         elif not (self.wanted and rests_on_features(model.procedure)):
             self.due = NEVER
@@ -109,7 +108,9 @@ class Audit:
                 self._reject(procedure.problem, _sample(procedure.problem, taken), len(taken))
             return
         while self._next_test <= len(taken) and self.rejection is None:
-            self._test(model, self._sample_so_far(procedure.problem, taken), self._next_test)
+            problem = measured(procedure.problem, taken[: self._next_test])
+            if problem is not None:
+                self._test(model, self._sample_so_far(problem, taken), self._next_test)
             self._next_test = math.ceil(GROWTH * self._next_test)
         while self._next_probe <= len(taken):
             if not model.stopped and model.initialized and is_audited(procedure):
@@ -210,11 +211,15 @@ class Audit:
             self.verdict = Verdict(False, 0.0, math.inf, None)
             return
         assert self.plan is not None
-        problem, before = model.procedure.problem, taken[: self._stopped_at]
+        before = taken[: self._stopped_at]
+        problem = measured(model.procedure.problem, [*before, *self.results])
+        if problem is None:
+            self.verdict = Verdict(False, 0.0, math.inf, None)
+            return
         # All arms of the plan, also those whose evaluations failed: the test was fixed with it.
         arms = np.unique(self.plan)
         fresh = _sample(problem, self.results, arms)
-        begun = model.first_procedure.problem
+        begun = replace(model.first_procedure.problem, noise=problem.noise)
         verdict = judge(problem, _sample(problem, before), fresh, self._audits, begun)
         together = [*before, *self.results]
         if verdict.rejected:
@@ -236,7 +241,8 @@ class Audit:
         if any(trial.closed is None or trial.closed > end for trial in asked):
             return
         told = [trial for trial in asked if trial.state == "told"]
-        self._test(model, _sample(model.procedure.problem, told), len(told))
+        if (problem := measured(model.procedure.problem, told)) is not None:
+            self._test(model, _sample(problem, told), len(told))
 
     def _reject(self, problem: Problem, sample: Sample, evaluations: int) -> None:
         """Name the arm that departs most from a linear model of all the others."""

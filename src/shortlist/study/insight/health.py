@@ -305,7 +305,7 @@ def _fit(study: View, results: Spread) -> Found:
     theta = np.linalg.lstsq(x * root[:, None], results.means * root, rcond=None)[0]
     misses = results.means - x @ theta
     squares = float((results.weights * misses**2).sum())
-    noise = max(problem.sigma**2, results.rounding)
+    noise = max(problem.noise.scale**2, results.rounding)
     if not study.procedure.noise.uses_sigma:
         found, freedom = lack_of_fit(x, results)
         p = float(chdtrc(freedom, found)) if freedom else 1.0
