@@ -398,9 +398,9 @@ class Paired:
         return 0.0, 0.0
 
 
-def chunks(pairs: int, width: int) -> Iterator[slice]:
-    """Slices of so many pairs, so that no table of this width is large."""
-    step = max(1, TABLE // max(width, 1))
+def chunks(pairs: int, width: int, most: int = TABLE) -> Iterator[slice]:
+    """Slices of so many pairs, so that no table of this width has more numbers than that."""
+    step = max(1, most // max(width, 1))
     return (slice(begin, begin + step) for begin in range(0, pairs, step))
 
 

@@ -25,6 +25,8 @@ CLIP = 0.97
 #: Factors whose product is made before its logarithm: none underflows. A value that came so often has
 #: a logarithm of its own.
 TOGETHER, OFTEN = 64, 6
+#: Numbers in a table that is gone through many times: it stays in the cache.
+NEARBY = 8_000
 #: Taken off ln E for rounding errors.
 ROUNDING = 1e-6
 
@@ -101,7 +103,7 @@ class PlanBets(_Bets):
         told, seen = contrasts.cells.split(plan.values), contrasts.cells.arms
         cost, stakes = self.cost.copy(), self.stakes.copy()
         b, c = self.pairs.b, self.pairs.c
-        for some in chunks(len(b), max(len(GRID), len(seen))):
+        for some in chunks(len(b), len(GRID), NEARBY):
             information = contrasts.estimates(b[some], c[some])[1]
             k = contrasts.weights(b[some], c[some])
             # A bet is limited by the range too.
@@ -156,7 +158,7 @@ class BlockBets(_Bets):
         assert isinstance(contrasts, Paired)
         cost, stakes = self.cost.copy(), self.stakes.copy()
         b, c = self.pairs.b, self.pairs.c
-        for some in chunks(len(b), max(len(GRID), sum(contrasts.table.shape))):
+        for some in chunks(len(b), len(GRID), NEARBY):
             told, has = contrasts.differences(b[some], c[some])
             total, variance = contrasts.sizes(b[some], c[some])
             count, reach = has.sum(axis=1)[:, None], np.maximum(0.5 * total, TINY)[:, None]
