@@ -62,11 +62,15 @@ class Pairs:
 class Evidence(Protocol):
     """Evidence that μ_b > μ_c − slack, by the plans since it began.
 
-    If the truth is μ_b = μ_c − g, then E = exp(log_e(b, c, g)) is at most a non-negative
-    supermartingale that begins at 1: it ever reaches 1/r with a probability of at most r (Ville),
-    however long every plan was made in view of the plans before it. As ln E grows with the slack,
-    and the bets were fixed before, the same event covers every slack below g, whoever chooses it and
-    when.
+    What every class shows: if the truth is μ_b = μ_c − g, then exp(log_e(b, c, g)) is at most a
+    non-negative supermartingale that begins at 1. So it ever reaches 1/r with a probability of at most
+    r (Ville), however arms and lengths of a plan were chosen in view of the plans before it.
+
+    Any slack may be chosen afterwards. ln E of the same results grows with the slack, and nothing
+    in it was chosen for one slack alone: an ε below g at which E reaches 1/r is an event of the
+    supermartingale at g, whoever chooses ε, and in view of what. This holds exactly for all classes:
+    `SubGaussian` bets with λ > 0 only, `PlanBets` and `BlockBets` have stakes that are never negative
+    and costs without the slack, `Student`'s T₊ grows with it, `PooledBets` says why itself.
 
     An evidence is a function of what its constructor was given and of the plans since. ``after``
     replaces arrays and changes none, so that a copy made before is a blank one.

@@ -207,11 +207,13 @@ def log_means(degrees: int) -> Reals:
 class Student:
     """Normal noise of unknown σ_a: Π exp(κ T₊/√(1 + T²/ν))/M_ν(κ), T = (d + slack)/s by one plan.
 
-    At slack = μ_c − μ_b, d + slack is normal with mean 0, and independent of s², which is an average of
-    independent estimates with at least ν degrees of freedom each: T²/(T² + ν)'s factor is convex in s²,
-    hence largest in the mean if one estimate has all the weight, and then T is Student's. M_ν is the mean
-    there. s² is by the replicates of every arm within the plan, by the blocks' differences, or (``alike``:
-    σ_a² is the noise up to one factor) by all residuals of the plan.
+    At slack = μ_c − μ_b, d + slack is normal with mean 0, and independent of s², an average of
+    independent estimates of variances with at least ν degrees of freedom each. With a = (d + slack)₊ the
+    factor is exp(κa/√(s² + a²/ν)), convex in s²: its mean is largest if one estimate of ν degrees has all
+    the weight, and then T is Student's, with M_ν the mean. κ was fixed before the plan. It grows with
+    a, hence with the slack. s² is by the replicates of every arm within the plan, by the differences of
+    blocks, or (``alike``: σ_a² is the noise up to one factor) by all residuals of the plan, which has as
+    many degrees as are left. More degrees than MOST_DEGREES count as those: that is convex in s² too.
     """
 
     def __init__(self, pairs: Pairs, sizes: Reals, alike: bool = False) -> None:

@@ -12,7 +12,7 @@ from shortlist.arrays import Integers, Reals
 from shortlist.proof.evidence import Evidence, Pairs
 from shortlist.proof.naming import least_slack
 from shortlist.proof.plan import Plan
-from shortlist.proof.pooled import TILTS, _distinct
+from shortlist.proof.pooled import TILTS, distinct_values
 
 SURE = 200  # results of 0 of an arm whose mean is known to be 0
 WIDE = 60  # steps of a bisection
@@ -88,7 +88,7 @@ class InRange:
         """Take in the results of a plan."""
         size = len(self.pulls)
         old = plan.arms < size
-        seen, values, times = _distinct(plan.arms[old], plan.values[old])
+        seen, values, times = distinct_values(plan.arms[old], plan.values[old])
         self.above, self.below = self.above.copy(), self.below.copy()
         np.add.at(self.above, seen, times[:, None] * np.log1p(np.multiply.outer(values, TILTS)))
         np.add.at(

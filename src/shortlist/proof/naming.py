@@ -99,7 +99,13 @@ class Naming:
             self._seen[:] = False
 
     def move_to(self, share: float) -> None:
-        """Go on with another share of δ, after an arm outside was retired."""
+        """Go on with another share of δ, a smaller one that no other naming has, after an arm retired.
+
+        After k arms outside have retired, a wrong set is wrong by its worst arm and the j-th best outside,
+        j ≤ k + 1, as all better ones have retired. The j-th matters only after j − 1 have: from then on
+        the level is at least that of the j-th share the naming has had. So each of these shares covers
+        one pair, at all times, whatever was the reason to retire arms.
+        """
         self.risks = {key: risk * share / self.share for key, risk in self.risks.items()}
         self.share = share
 
@@ -206,10 +212,10 @@ def least_slack(
         at = q - g * (q - p) / np.maximum(g - f, TINY)
         at = np.where((at > p) & (at < q), at, 0.5 * (p + q))
         found = evidence.log_e(b[todo], c[todo], at) - level[todo]
-        side = (found >= 0.0).astype(int)
-        weights[1 - side, todo] *= np.where(last[todo] == side, 0.5, 1.0)
-        last[todo] = side
-        ends[side, todo], excess[side, todo], weights[side, todo] = at, found, found
+        end = (found >= 0.0).astype(int)
+        weights[1 - end, todo] *= np.where(last[todo] == end, 0.5, 1.0)
+        last[todo] = end
+        ends[end, todo], excess[end, todo], weights[end, todo] = at, found, found
         (p, q) = ends[:, todo]
         near = (excess[1, todo] <= NEAR) | (q - p <= NEAR * np.maximum(np.abs(q), NEAR * start))
         todo = todo[~near]

@@ -92,6 +92,17 @@ class Plan:
             return Linear(self.arms, self.values, self.noise, self.features)
         return Own(self.arms, self.values, self.noise)
 
+    def among(self, arms: int) -> Plan:
+        """The same plan where more arms were added after it."""
+        more = arms - len(self.noise)
+        if not more:
+            return self
+        noise, expected = (np.append(each, np.ones(more)) for each in (self.noise, self.expected))
+        x = self.features
+        if x is not None:
+            x = np.vstack([x, np.zeros((more, x.shape[1]))])
+        return replace(self, noise=noise, expected=expected, features=x)
+
     def corrected(self, place: int, value: float) -> Plan:
         """The same plan with another value of one result. What was decided stays."""
         values = self.values.copy()

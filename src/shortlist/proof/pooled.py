@@ -29,9 +29,15 @@ class PooledBets:
     """Results in [0, 1], own results: both arms are bet on against a mean x, and the least E counts.
 
     E(x) = Σ_gh π_gh Π_{y of b} (1 + α_g y)/(1 + α_g x) Π_{y of c} (1 + α_h(1 − y))/(1 + α_h(1 − x − slack)).
-    At x = μ_b and slack = μ_c − μ_b every factor has mean 1, so that E(x) is a martingale, and the
-    least E over all x is at most that. It grows with the slack, as each factor of c does at every x.
-    ln E(x) is convex; its least value is bounded from below by tangents, which errs to the safe side.
+    At x = μ_b and slack = μ_c − μ_b every factor has mean 1 if results are independent of what was
+    planned, so that E(x) is a martingale, and the least E over all x from max(0, −slack) to
+    min(1, 1 − slack), among which μ_b is, is at most that. π was fixed before.
+
+    The least E grows with the slack: at every x as each factor of c does; x that leave the upper end
+    make it no less; and at an x that comes in below −slack both factors are at least what they
+    were at the old end, where b's has the larger x and c's the larger 1 − x − slack = 1. So any slack
+    may be chosen afterwards, as with the other evidence; what is computed is within `CLOSE` of the least
+    E and never above it. ln E(x) is convex: its least value is bounded from below by two tangents.
     Of the results only Σ ln(1 + αy) and Σ ln(1 + α(1 − y)) of every arm are kept.
 
     Parameters
@@ -62,7 +68,7 @@ class PooledBets:
         arms, values = plan.arms[old], plan.values[old]
         self.pulls = self.pulls + plan.pulls[: self.pairs.K]
         self.sums = self.sums + plan.sums[: self.pairs.K]
-        seen, row, times = _distinct(arms, values)
+        seen, row, times = distinct_values(arms, values)
         told, fall = np.zeros((2, self.pairs.K, len(TILTS)))
         np.add.at(told, seen, times[:, None] * np.log1p(np.multiply.outer(row, TILTS)))
         np.add.at(fall, seen, times[:, None] * np.log1p(np.multiply.outer(1.0 - row, TILTS)))
@@ -182,7 +188,7 @@ class PooledBets:
         return top + np.log(total), slope, bend
 
 
-def _distinct(arms: Integers, values: Reals) -> tuple[Integers, Reals, Reals]:
+def distinct_values(arms: Integers, values: Reals) -> tuple[Integers, Reals, Reals]:
     """The different values of every arm, and how often each came."""
     order = np.lexsort((values, arms))
     arms, values = arms[order], values[order]
