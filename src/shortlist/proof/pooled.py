@@ -143,9 +143,10 @@ class PooledBets:
             apart = np.where(both, np.maximum(g - f, TINY), 1.0)
             found = np.where(both, v + f * ((v - w + g * q - f * p) / apart - p), -np.inf)
             bound[todo] = np.where(at_end, value, np.fmax(bound[todo], found))
-            # Where the slope would be 0 if it were linear in between; a little beyond by its own slope.
+            # A little beyond where the slope would be 0 if it were linear: from there the other tangent.
             edge = 0.05 * (q - p)
-            inner = np.minimum(np.maximum(p - f * (q - p) / apart, p + edge), q - edge)
+            inner = x[todo] - 1.1 * slope / np.maximum(bend, TINY)
+            inner = np.minimum(np.maximum(inner, p + edge), q - edge)
             outer = x[todo] - further * slope / np.maximum(bend, TINY)
             x[todo] = np.where(both, inner, np.minimum(np.maximum(outer, p), q))
             further *= 1.5
