@@ -163,7 +163,7 @@ class BlockBets(_Bets):
             total, variance = contrasts.sizes(b[some], c[some])
             count, reach = has.sum(axis=1)[:, None], np.maximum(0.5 * total, TINY)[:, None]
             v = np.maximum(variance, TINY)
-            bets = self._wanted(some, v + 0.1 * self.sizes[some] * reach[:, 0])
+            bets = self._wanted(some, v)
             bets = np.where(count > 0, np.minimum(bets, CLIP / reach), 0.0)
             positive = np.maximum(bets, 1e-9)
             away = (np.sqrt(1.0 + 4.0 * bets**2 * v[:, None]) - 1.0) / (2.0 * positive)
