@@ -140,11 +140,18 @@ class Search:
         self._change(replace(self.question, out=out))
 
     def add(self, question: Question) -> None:
-        """Go on with the arms that this question has more, after the others."""
+        """Let the question be about the arms that this one has more, after the others.
+
+        The plan stays: whether its results count must not depend on them.
+        """
         more, now = question.arms - self.question.arms, self.question
         self.inside = np.append(self.inside, np.zeros(more, np.bool_))
         out = np.append(now.out, question.out[now.arms :])
-        self._change(replace(question, out=out, epsilon=now.epsilon, relies=now.relies))
+        self.record = [each.among(question.arms) for each in self.record]
+        self.question = replace(question, out=out, epsilon=now.epsilon, relies=now.relies)
+        self._looked, self.stopped = 0, False
+        self._guess_anew()
+        self.guess.look()
 
     def go_on(self) -> None:
         """Make a plan by all that is recorded."""
@@ -177,9 +184,9 @@ class Search:
     def _judge(self) -> None:
         """Whether the set is proven, as it is now."""
         if np.isfinite(self.guess.fit.variances(*self._pairs_of(self.inside))).all():
-            pairs, naming, level = self._state(self.inside)
+            pairs, _, level = self._state(self.inside)
             self.stopped = not len(pairs.b)
-            self.boundary = self._boundary(pairs, naming, level)
+            self._at = self._hardest(pairs, level)
 
     def _guess_anew(self) -> None:
         """A guess from all that is recorded."""
@@ -199,7 +206,7 @@ class Search:
         arm and the j-th best outside, and the j-th matters only after j − 1 were retired. An arm inside
         retires: its sets are gone. An arm is added, or comes back: pairs with it need a later naming.
         """
-        wide = np.append(self.question.out, np.zeros(question.arms - self.question.arms, np.bool_))
+        wide = self.question.out
         gone, more = question.out & ~wide, ~question.out & wide
         kept = []
         for each in self.namings:
@@ -224,13 +231,13 @@ class Search:
         guess, question = self.guess, self.question
         if question.listable.sum() <= question.m:
             self.inside, self.stopped = question.listable, True
-            self.boundary = Boundary(NO_ARM, NO_ARM, math.inf, -math.inf)
+            self._at = NO_ARM, NO_ARM, math.inf
             return
         guess.look()
         if (unseen := guess.unseen()).any():
             self.stopped = False
             self.inside = question.best(guess.fit.means)
-            self.boundary = self._boundary(*self._state(self.inside)[:1], None, math.inf)
+            self._at = self._hardest(self._state(self.inside)[0], math.inf)
             self._arrange(self._first(unseen))
             return
         best = question.best(guess.fit.means)
@@ -243,7 +250,7 @@ class Search:
         if not self.stopped and self._may_name():
             naming, level = self._name(pairs, naming, level, rng)
             pairs = self._state(self.inside)[0]
-        self.boundary = self._boundary(pairs, naming, level)
+        self._at = self._hardest(pairs, level)
         if self.stopped:  # a study may go on: with all pairs, as if each lacked something
             pairs = self._open(*self._pairs_of(self.inside))
         begun = None if naming is None else self._begun(naming)
@@ -320,23 +327,27 @@ class Search:
         """What ln E must reach to prove a set, but for what is said of its single arms."""
         return naming.level(inside) - math.log1p(-CERTAIN)
 
-    def _boundary(self, pairs: OpenPairs, naming: Naming | None, level: float) -> Boundary:
+    @property
+    def boundary(self) -> Boundary:
         """The pair that is furthest from having passed."""
+        b, c, level = self._at
+        if b == NO_ARM:
+            return Boundary(b, c, level, -math.inf)
+        slack = float(self.bounds(np.array([b]), np.array([c]))[0])
+        return Boundary(b, c, level, self.question.epsilon if self.stopped else slack)
+
+    def _hardest(self, pairs: OpenPairs, level: float) -> tuple[int, int, float]:
+        """The pair that is furthest from having passed, and the level of the set."""
         fit, inside = self.guess.fit, self.inside
         if not len(pairs.b):
             outside = np.where(inside | self.question.out, -np.inf, fit.means)
             b = int(np.argmin(np.where(inside, fit.means, np.inf)))
-            return Boundary(b, int(np.argmax(outside)), level, self.question.epsilon)
+            return b, int(np.argmax(outside)), level
         known = np.isfinite(pairs.variances)
         apart = np.where(known, pairs.gaps, 0.0) / np.sqrt(np.where(known, pairs.variances, 1.0))
-        hardest = int(np.argmax(np.minimum(pairs.missing, 1e3) / np.maximum(apart, HALF_WIDTH) ** 2))
-        b, c = int(pairs.b[hardest]), int(pairs.c[hardest])
-        slack = math.inf
-        for each in self.namings:
-            if (of_set := self._level(each, inside)) < math.inf:
-                at = np.array([b]), np.array([c])
-                slack = min(slack, float(each.least_slacks(*at, of_set)[0]))
-        return Boundary(b, c, level, slack)
+        lacks = np.minimum(pairs.missing, 1e3) / np.maximum(apart, HALF_WIDTH) ** 2
+        hardest = int(np.argmax(lacks))
+        return int(pairs.b[hardest]), int(pairs.c[hardest]), level
 
     def _work(self, inside: Mask) -> float:
         """How many times the evaluations made so far it seems to take to verify a set."""

@@ -135,7 +135,10 @@ class Progress:
         result = Result(arm, block, value, self.taken)
         self.taken += 1
         cell, shared = self._cell(result), self.search.question.shared
-        if self.wanted[cell] > 0:
+        if shared is not None and shared.requested and not asked:
+            # Which arms share a plate is to be fixed before its results; nobody knows that of these.
+            self.beside.append(result)
+        elif self.wanted[cell] > 0:
             self._fill(result)
         elif shared is None:
             self.beside.append(result)
@@ -422,7 +425,9 @@ class SearchEngine:
 
     def add(self, now: Progress) -> None:
         """Go on with the arms that this engine has more, from the next plan on."""
-        now.change(lambda search: search.add(self.question), wait=True)
+        now.judge(lambda search: search.add(self.question))
+        if not now.results:
+            now.change(Search.go_on)
 
     def verify(self, now: Progress) -> None:
         """Prove by arms' own results what relied on features."""
@@ -449,7 +454,7 @@ class SearchEngine:
         for arm, block, value in zip(steps.arms, steps.blocks, steps.values, strict=True):
             now.beside.append(Result(int(arm), int(block), self.given(float(value)), now.taken))
             now.taken += 1
-        now.change(lambda search: search.go_on())
+        now.change(Search.go_on)
         return now
 
     def last_decision(

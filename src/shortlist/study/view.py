@@ -16,7 +16,7 @@ from shortlist.aim import Aim
 from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, WIDEN, Steps
-from shortlist.guarantee import CHOSEN_IN_PLAN, Claim
+from shortlist.guarantee import Claim
 from shortlist.posterior.posterior import Posterior
 from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
@@ -48,16 +48,8 @@ class View:
 
     @property
     def claim(self) -> Claim:
-        """What is claimed of the answer: that of the algorithm, unless results came in otherwise."""
-        claim = self.procedure.claim
-        if not self.problem.blocks.shifts:
-            return claim
-        taken = self.taken[: self.answered_at] if self.model.stopped else self.taken
-        beyond = any(
-            trial.corrections or trial.cause.origin in ("unasked", "carried") for trial in taken
-        )
-        why = (*claim.why_heuristic, *([CHOSEN_IN_PLAN] if beyond else []))
-        return replace(claim, why_heuristic=why)
+        """What is claimed of the answer."""
+        return self.procedure.claim
 
     @property
     def coverage(self) -> str:
