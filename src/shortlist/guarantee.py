@@ -532,6 +532,7 @@ class Course:
 
     out_of_order: bool = False
     unasked: int = 0
+    uncounted: int = 0  # of these, for the turn of their block has not come, or was over
     open_at_changes: int = 0  # from which on evidence counts, and told later
     carried: int = 0  # from an earlier study
     sources: str = ""  # how those studies ended
@@ -568,12 +569,20 @@ def conditions_of(course: Course) -> list[Condition]:
         else ": the claim holds with its probability given all of them"
     )
     corrected = ", nor results before they were corrected" if course.corrected else ""
+    uncounted = (
+        f" Of them {course.uncounted:,} count for the list that is shown before the stop, and for what "
+        "is certain whatever the missing results are, and for nothing else: their block has not had its "
+        "turn, or had it before they were told."
+        if course.uncounted
+        else ""
+    )
     sentences = {
         ("Order", course.out_of_order): "Some results were processed before others that had been "
         "asked for earlier. This is valid only if the time an evaluation takes does not depend on "
         "its value.",
         ("Unrequested data", course.unasked): "Results told without having been asked for: "
-        f"{course.unasked:,}. Whether and when they were told did not depend on their values.",
+        f"{course.unasked:,}. Whether and when they were told did not depend on their values, nor on "
+        f"any other result that did not count yet.{uncounted}",
         (
             "Open trials",
             course.open_at_changes,

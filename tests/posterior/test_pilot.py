@@ -205,7 +205,7 @@ def test_a_study_goes_through_its_stages_and_back_from_storage(tmp_path: Path) -
             stages.append(study.stage)
         table = study.table()
         assert table["lower"].isna().all() == (study.stage != "rounds")
-        assert table["mean"].isna().all() == (study.stage == "initial pulls")
+        assert table["estimate"].isna().all() == (study.stage == "initial pulls")
         assert (study.statistic is None) == (study.stage != "rounds")
         assert study.remaining().low >= (0 if study.done else 1)
     assert stages[0] == "initial pulls"

@@ -23,6 +23,7 @@ from shortlist.rules.thresholds import (
     mixture_threshold,
     two_arm_threshold,
 )
+from shortlist.study.answer import estimated
 
 DELTA = 0.2
 PATHS = 2000
@@ -172,7 +173,7 @@ def printed(study: shortlist.Study) -> np.ndarray:
     told = [(trial.arm, trial.value) for trial in study.trials]
     averages = pd.DataFrame(told).groupby(0)[1].mean().to_numpy()
     stands_for = gram * pulls  # s of every arm, by rows
-    off = np.abs(stands_for @ averages - table["mean"].to_numpy())
+    off = np.abs(stands_for @ averages - estimated(table).to_numpy())
     bias = 0.02 * np.abs(stands_for - np.eye(6)).sum(axis=1)
     return np.asarray(np.minimum(usual + bias + off, C * sigma / np.sqrt(pulls)))
 

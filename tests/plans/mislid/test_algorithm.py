@@ -175,7 +175,7 @@ def test_what_a_study_shows_is_the_estimate_with_its_bounds() -> None:
         for a in range(10)
     ]
     # Means by least squares would be off by the lie; the estimate is not.
-    assert np.abs(table["mean"] - averages).max() < 0.5 * LIE
+    assert np.abs(table["estimate"] - averages).max() < 0.5 * LIE
     assert np.abs(study.posterior.means - averages).max() > LIE
     assert (table["lower"] <= LIAR.means).all()
     assert (LIAR.means <= table["upper"]).all()
