@@ -127,9 +127,7 @@ def test_intervals_are_drawn_about_what_they_bound() -> None:
     study, result, _ = of_a_line(0)
     end(study, result)
     [ax] = shortlist.plot.answer(study).axes
-    dots = sorted(
-        float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1
-    )
+    dots = sorted(float(line.get_xdata()[0]) for line in ax.lines if len(line.get_xdata()) == 1)
     table = study.table()
     assert dots == sorted(table["estimate"])
     assert table["estimate"].between(table["lower"], table["upper"]).all()

@@ -40,20 +40,25 @@ def test_the_list_is_that_of_the_table_whatever_the_slack(seed: int, by_block: b
             continue
         shown = study.table()
         np.testing.assert_allclose(shown["mean"], table.mean(axis=1))
-        assert shown["mean"][shown["in_shortlist"]].min() >= shown["mean"][~shown["in_shortlist"]].max()
+        assert (
+            shown["mean"][shown["in_shortlist"]].min()
+            >= shown["mean"][~shown["in_shortlist"]].max()
+        )
         assert study.shortlist.certain is not None
         certain.append(study.shortlist.certain.epsilon)
-    assert all(later <= max(first, 0.05) for first, later in zip(certain, certain[1:], strict=False))
+    assert all(
+        later <= max(first, 0.05) for first, later in zip(certain, certain[1:], strict=False)
+    )
 
 
 def test_results_of_blocks_drawn_afresh_count_beside_those_of_the_plan() -> None:
+    """Each block has its turn when the last arm is told: all that is known of it takes part."""
     table = prompts(arms=8, blocks=150, seed=1)
     study = begun(table, blocks="random")
-    tell(study, table, sorted(every_cell(table), key=lambda cell: cell[1]))
-    seen = study.round.strategy._seen
-    turns = study.round.strategy._order.past.blocks
-    assert study.done or turns >= 140
-    assert (seen.pulls[~study.round.strategy.out] >= turns - 8).all()
+    tell(study, table, every_cell(table))
+    strategy = study.round.strategy
+    assert strategy._order.past.blocks > 70
+    assert (strategy._seen.pulls[:-1] == strategy._order.past.blocks).all()
 
 
 def test_what_does_not_count_is_said() -> None:
@@ -72,7 +77,7 @@ def test_known_results_of_a_pool_settle_the_answer_before_their_turn() -> None:
             tell(study, table, [(arm, block)])
     assert study.done
     assert sorted(study.shortlist.names) == [4, 5]
-    assert study.evaluations < 6 * 19
+    assert study.shortlist.evaluations < 6 * 19
     assert "The answer is exact" in study.shortlist.guarantee.text
     table = study.table()
     assert ((table["lower"] <= table["mean"]) & (table["mean"] <= table["upper"])).all()
@@ -85,9 +90,9 @@ def wrong_near_ties(runs: int, first: int, kind: str, delta: float) -> int:
         rng = np.random.default_rng(run)
         means = rng.permutation(near)
         given = {"blocks": "random", "epsilon": 0.1} if kind == "random" else {}
-        table = (rng.random((5, 100 if given else 24)) < means[:, None]).astype(float)
+        table = (rng.random((5, 500 if given else 24)) < means[:, None]).astype(float)
         study = begun(table, m=2, delta=delta, seed=run, **given)
-        told = rng.random(table.shape) < 0.5
+        told = (rng.random(table.shape) < 0.5) & (np.arange(table.shape[1]) < 80)
         if kind == "pool, chosen by value":  # whoever tells makes the worst arms look best
             told &= table == (means < 0.52)[:, None]
         half = rng.permutation(np.argwhere(told)).tolist()
