@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -46,9 +48,7 @@ def test_the_list_is_that_of_the_table_whatever_the_slack(seed: int, by_block: b
         )
         assert study.shortlist.certain is not None
         certain.append(study.shortlist.certain.epsilon)
-    assert all(
-        later <= max(first, 0.05) for first, later in zip(certain, certain[1:], strict=False)
-    )
+    assert all(later <= max(first, 0.05) for first, later in pairwise(certain))
 
 
 def test_results_of_blocks_drawn_afresh_count_beside_those_of_the_plan() -> None:
@@ -83,6 +83,13 @@ def test_known_results_of_a_pool_settle_the_answer_before_their_turn() -> None:
     assert ((table["lower"] <= table["mean"]) & (table["mean"] <= table["upper"])).all()
 
 
+def go_on(study: shortlist.Study, table: Reals, most: int) -> None:
+    if not study.done:
+        study.run(
+            lambda trial: table[trial.arm, int(trial.block)], max_evaluations=most, progress=False
+        )
+
+
 def wrong_near_ties(runs: int, first: int, kind: str, delta: float) -> int:
     """Of tables with near ties some cells are told before the first trial, others while it runs."""
     near, wrong = np.array([0.55, 0.5, 0.5, 0.45, 0.3]), 0
@@ -97,16 +104,11 @@ def wrong_near_ties(runs: int, first: int, kind: str, delta: float) -> int:
             told &= table == (means < 0.52)[:, None]
         half = rng.permutation(np.argwhere(told)).tolist()
 
-        def go_on(most: int, study: shortlist.Study = study, table: Reals = table) -> None:
-            if not study.done:
-                result = lambda trial: table[trial.arm, int(trial.block)]  # noqa: E731
-                study.run(result, max_evaluations=most, progress=False)
-
         tell(study, table, half[: len(half) // 2])
-        go_on(40)
+        go_on(study, table, 40)
         known = {(trial.arm, int(trial.block)) for trial in study.trials}
         tell(study, table, [cell for cell in map(tuple, half) if cell not in known])
-        go_on(150)
+        go_on(study, table, 150)
         truth = means if given else table.mean(axis=1)
         least = np.sort(truth)[-2] - study.problem.epsilon - 1e-12
         wrong += bool(study.done and truth[study.shortlist.arms].min() < least)
