@@ -19,6 +19,7 @@ from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.relation import Unrelated
+from shortlist.study.answer import estimated
 from shortlist.study.insight.history import history
 from without_blocks import WITHOUT_BLOCKS
 
@@ -98,7 +99,8 @@ def test_bounds_by_features_are_some_standard_errors_wide(kind: str) -> None:
     # 3 where all plans tell the same of an arm, more where only some tell much of it, or where the σ of
     # an arm is known from the five results of its first plan alone.
     assert ((ratio > 2.9) & (ratio < (20.0 if kind == "estimate per arm" else 9.0))).all()
-    assert ((table["lower"] <= table["mean"]) & (table["mean"] <= table["upper"])).all()
+    estimates = estimated(table)
+    assert ((table["lower"] <= estimates) & (estimates <= table["upper"])).all()
 
 
 def test_the_bounds_by_own_results_are_a_mixture_of_all_of_them() -> None:

@@ -76,9 +76,7 @@ def answer(study: Study) -> dict[str, Any]:
 
 
 MEANS = "Each mean is the average of the arm's own evaluations. "
-ESTIMATES = (
-    "Each estimate is the algorithm's at its last decision: {by}. The interval is about the estimate. "
-)
+ESTIMATES = "Each estimate is the algorithm's at its last decision: {by}. The interval is about the estimate. "
 
 
 def _means(table: pd.DataFrame) -> list[str]:

@@ -181,9 +181,11 @@ def course_of(study: View) -> Course:
         return not each.whatever_the_results or not (fixed or each.from_start)
 
     again = {trial.number for trial in study.given_out_again}
-    return Course(
+    unasked = sum(trial.cause.origin == "unasked" for trial in taken)
+    course = Course(
         out_of_order=out_of_order(study),
-        unasked=sum(trial.cause.origin == "unasked" for trial in taken),
+        unasked=unasked,
+        uncounted=min(unasked, study.round.uncounted) if study.problem.blocks.names_cells else 0,
         open_at_changes=len(study.open_at_changes),
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),

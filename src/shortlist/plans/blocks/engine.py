@@ -96,6 +96,11 @@ class CellProgress:
         self.lacks_some = False
 
     @property
+    def uncounted(self) -> int:
+        """How many results nobody asked for and no plan has taken."""
+        return len(self.unasked.intersection(self.told))
+
+    @property
     def inside(self) -> Mask:
         """The m arms that would be answered now."""
         return self.strategy.inside
