@@ -59,7 +59,9 @@ def examine_features(problem: Problem) -> list[Finding]:
             **{"norms": _norms, "alike": _alike, "offset": _offset},
         }
         # The features of controls play no part.
-        of = problem.of_arms(np.flatnonzero(problem.listable)) if problem.controls.exist else problem
+        of = (
+            problem.of_arms(np.flatnonzero(problem.listable)) if problem.controls.exist else problem
+        )
         _EXAMINED[problem] = [Finding(name, *check(of)) for name, check in checks.items()]
     return list(_EXAMINED[problem])
 
