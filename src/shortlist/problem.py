@@ -425,7 +425,7 @@ class Problem:
         """Whether each arm may be listed: all but controls."""
         return self.controls.listable(self.arms)
 
-    @property
+    @cached_property
     def eligible(self) -> int:
         """How many arms may be listed."""
         return int(self.listable.sum())
@@ -506,10 +506,10 @@ class Problem:
         found[~self.listable, others.shape[1] :] = np.eye(self._indicators)
         return found
 
-    @property
+    @cached_property
     def _indicators(self) -> int:
         """How many controls have an indicator in place of their features."""
-        return 0 if self.is_classical else self.arms - self.eligible
+        return 0 if not self.controls.wells or self.is_classical else self.arms - self.eligible
 
     @cached_property
     def keeps_units(self) -> bool:

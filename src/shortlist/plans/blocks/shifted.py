@@ -45,6 +45,7 @@ from shortlist.plans.evidence import (
     ByEstimates,
     Evidence,
     OpenPairs,
+    PairEvidence,
     Verifier,
     squared_threshold,
 )
@@ -70,8 +71,9 @@ FIRST_PROBES, PROBES = 20, 0.1
 # Two arms that differ by more than this share of their difference along a direction that is unknown are
 # not compared: by what rounding makes of it, over the least eigenvalue that is known.
 BY_ROUNDING = 1e-13
-# A projection: the smallest gap that is drawn, in σ, and results beyond which nobody counts.
-SMALLEST_GAP, MOST_PROJECTED = 1e-6, 1e9
+# A projection: the smallest gap that is drawn, in σ, results beyond which nobody counts, and pairs that
+# decide how long it takes.
+SMALLEST_GAP, MOST_PROJECTED, HARDEST = 1e-6, 1e9, 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -408,52 +410,49 @@ class Shifted(GuessAndVerify):
         )
 
     def _lacking(self, means: Reals, guess: Fit, luck: float) -> tuple[float, bool]:
-        """The results that the m best take to pass, if these are the means; whether they are named.
+        """The results that the m best take to pass, if these are the means; whether this plan counts.
 
         ``luck`` is that of the results to come, in standard errors.
         """
-        problem, tables = self._problem, self._tables
+        problem = self._problem
         inside = problem.best_of(means)
-        b, c = np.flatnonzero(inside), tables.others(inside)
-        here, has_row = np.ix_(b, c), np.isin(b, tables.rows)
+        tables = self._tables.with_rows(np.flatnonzero(inside))
+        b, c, used = np.flatnonzero(inside), tables.others(inside), len(tables.namings)
         gaps = means[b][:, None] - means[c] + problem.epsilon
-        variances = guess.variances(b)[:, c]
-        named = [(each.evidence, each.risk(inside)) for each in tables.namings if each.risk(inside)]
-        have, scores, prior = np.zeros((3, *gaps.shape))
-        level, is_open = tables.level, np.ones(gaps.shape, np.bool_)
-        if named and has_row.all():
-            evidence, risk = named[-1]
-            rows, level = tables.of(inside), -math.log(risk)
+        evidence, level = tables.latest(inside)
+        assert isinstance(evidence, PairEvidence)
+        counts = evidence is not tables.fall_back or used == len(self._shares)
+        if counts:
+            here = np.ix_(tables.of(inside), c)
             have, scores, prior = (
-                each[np.ix_(rows, c)]
-                for each in (evidence.information, evidence.scores, evidence.prior)
+                each[here] for each in (evidence.information, evidence.scores, evidence.prior)
             )
-            is_open = tables.margins(inside) < 0.0
-        elif len(tables.namings) < len(self._shares):
-            level = -math.log(problem.delta * self._shares[len(tables.namings)])
-        if not is_open.any():
-            return 0.0, bool(named)
-        needs = to_pass(gaps, have, scores, prior, level, problem.sigma, luck)[is_open]
-        rows, columns = np.nonzero(is_open)
-        if not needs.any():
-            return 0.0, bool(named)
-        urgency = needs * variances[is_open]
-        weights = self._weights
-        _, total = self._shifted.design(b[rows], c[columns], needs, urgency, weights)
-        return total, bool(named)
+        else:  # what is in will not count
+            level = -math.log(problem.delta * self._shares[used])
+            have, scores, prior = np.zeros((3, *gaps.shape))
+        needs = to_pass(gaps, have, scores, prior, level, problem.sigma, luck)
+        rows, columns = np.nonzero((tables.margins(inside) < 0.0) & (needs > 0.0))
+        if not len(rows):
+            return 0.0, counts
+        urgency = needs[rows, columns] * guess.variances(b)[rows, c[columns]]
+        most = np.argsort(-urgency, kind="stable")[:HARDEST]
+        rows, columns, urgency = rows[most], columns[most], urgency[most]
+        needs = needs[rows, columns]
+        total = self._shifted.design(b[rows], c[columns], needs, urgency, self._weights)[1]
+        return total, counts
 
-    def _plans_until(self, lacking: float, named: bool) -> float:
+    def _plans_until(self, lacking: float, counts: bool) -> float:
         """The results from the last decision to the end of the plan at which so many are in.
 
-        What is not named yet counts from the next plan on.
+        Where the m best are not named yet, this plan does not count.
         """
         made, length, spent = float(self._results.pulls.sum()), float(self.plan.sum()), 0.0
         while spent < MOST_PROJECTED:
             spent += length
-            lacking -= length if named else 0.0
-            if named and lacking <= 0.0:
+            lacking -= length if counts else 0.0
+            if counts and lacking <= 0.0:
                 break
-            named = True
+            counts = True
             length = self._length(made + spent, max(lacking, 0.0))
         return spent if spent < MOST_PROJECTED else math.inf
 

@@ -58,8 +58,9 @@ def examine_features(problem: Problem) -> list[Finding]:
             **{"rank": _rank, "redundant columns": _redundant, "scaling": _scaling},
             **{"norms": _norms, "alike": _alike, "offset": _offset},
         }
-        # The features of controls play no part.
-        of = problem.of_arms(np.flatnonzero(problem.listable)) if problem.controls.exist else problem
+        of = problem
+        if problem.controls.wells:  # the features of controls play no part
+            of = problem.of_arms(np.flatnonzero(problem.listable))
         _EXAMINED[problem] = [Finding(name, *check(of)) for name, check in checks.items()]
     return list(_EXAMINED[problem])
 
