@@ -427,7 +427,10 @@ def checked_number(name: str, value: object) -> float:
         raise InvalidSetting(
             f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidSetting(f"{name} must be at most 1e308, got a larger number.") from None
 
 
 def positive(name: str, value: object) -> float:
