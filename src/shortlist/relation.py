@@ -177,16 +177,17 @@ class Linear(Relation):
         return (
             f"Every arm{self._of_others} had {self.problem.features_in_words} "
             f"(rank {self.problem.rank:,}), "
-            f"and the means were modelled as linear in them."
+            "and the means were modelled as linear in them."
         )
 
     @property
     def _features(self) -> str:
         return f"its {self.problem.features_in_words} (rank {self.problem.rank})"
 
-            f"Every arm{self._of_others} had {self.problem.features_in_words} "
-            f"(rank {self.problem.rank:,}), "
-            f"and the means were modelled as linear in them."
+    @property
+    def _of_others(self) -> str:
+        return " that is not a control" if self.problem.controls.exist else ""
+
 
 def relation_on(problem: Problem, relation: Callable[[Problem], Relation]) -> Relation:
     """The relation on a problem; there is none if every arm is its own dimension.
