@@ -505,7 +505,7 @@ def to_pass(
     >>> one = np.ones(1)
     >>> fresh = 0 * one, 0 * one, 0 * one
     >>> [to_pass(gap * one, *fresh, 3.0, 1.0, 0.0).round(1).item() for gap in (1.0, 2.0)]
-    [10.1, 2.5]
+    [7.7, 1.9]
     """
     gaps = np.maximum(gaps, SMALLEST_GAP * sigma)
     behind = gaps * have - scores  # of what the gap would have given
