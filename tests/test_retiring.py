@@ -499,7 +499,7 @@ def test_results_of_arms_that_are_not_there_are_left_out_and_counted() -> None:
     assert len(told) == old.evaluations - lost
     text = dict(conditions(fewer))["Carried over"]
     assert f"Left out were {lost} results of 'C00', 'C01'" in text
-    assert "had no part in the choice of the arms, m, δ and ε" in text
+    assert "had no part in the choice of the arms, m, δ, ε, σ, the algorithm and the seed" in text
     assert fewer.carry_over(old) == told  # each counts once
     with pytest.raises(errors.InvalidInput, match="of no arm of this study"):
         Study(arms=["a", "b"], m=1, sigma=0.3).carry_over(old)

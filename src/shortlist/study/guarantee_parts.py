@@ -70,6 +70,9 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
     notes = list(filter(None, [_unseen(study)]))
+    notes += [
+        hint.words for hint in examine(study) if (hint.name, hint.level) == ("normal", "note")
+    ]
     if rests_on_features(study.procedure):
         notes += [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [

@@ -415,7 +415,7 @@ def test_a_study_begins_with_five_results_of_each_arm_and_bounds_no_sigma() -> N
     bounded.run(value, progress=False)
     assert study.evaluations < 0.75 * bounded.evaluations
     guarantee = study.shortlist.guarantee
-    assert guarantee.badge == "Proven if linear"
+    assert guarantee.badge == "Proven if normal and linear"
     assert "no σ is used, threshold 'named_students'" in guarantee.text
     assert "was tested by the results of later plans, whatever the σ of each arm" in guarantee.text
     assert not [trial for trial in study.trials if trial.cause.origin == "audit"]
@@ -434,7 +434,7 @@ def test_means_that_are_not_linear_are_noticed() -> None:
     assert "study.verify()" in guarantee.text + " ".join(str(each) for each in study.health())
     study.verify()
     answer = study.run(lambda trial: value(trial, bend=1.5), progress=False)
-    assert answer.guarantee.badge == "Proven"
+    assert answer.guarantee.badge == "Proven if normal"
     assert "no σ is used" in answer.guarantee.text
 
 
@@ -504,7 +504,8 @@ def test_nothing_rests_on_linear_means_where_the_arms_left_are_independent(whate
         study.retire(4, reason="gone", whatever_the_results=whatever)
         study.run(measured, progress=False)
         assert study.shortlist.arms == [int(np.argmax(means[:4]))]
-        assert study.shortlist.guarantee.badge == "Proven"
+        normal = " if normal" if sigma == PER_ARM else ""
+        assert study.shortlist.guarantee.badge == f"Proven{normal}"
 
 
 def test_what_a_plan_said_that_was_dropped_for_its_results_counts_no_more() -> None:
