@@ -41,7 +41,8 @@ def test_export_of_every_trial(plated: Path) -> None:
 def test_export_of_the_arms(plated: Path) -> None:
     does("export", "screen.toml", "--table", "--out", "arms.csv")
     table = pd.read_csv("arms.csv")
-    assert list(table.columns) == ["name", "pulls", "mean", "lower", "upper", "in_shortlist"]
+    columns = ["name", "pulls", "mean", "estimate", "lower", "upper", "in_shortlist"]
+    assert list(table.columns) == columns
     assert len(table) == 20
     assert asked("export", "screen.toml", "--table")["rows"][0]["mean"] is None
 

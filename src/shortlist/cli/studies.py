@@ -114,9 +114,9 @@ def status(
         say_entry("waiting", f"{results}, until trials that were asked for earlier are closed")
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
-        say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if opened.procedure.relation.uses_features:
-            say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
+        say(figures.to_string(index=False, float_format="{:z.4g}".format, na_rep="–"))
+        if "estimate" in figures:
+            say("A mean is the average of the arm's own pulls; lower and upper bound the estimate.")
         if in_full or not rejected:
             said = answer.guarantee.text if in_full else answer.guarantee.short
             say("\n".join(fold(here(line)) for line in said.split("\n")))
