@@ -462,7 +462,7 @@ def test_a_run_that_waits_for_another_says_so_once(
     assert held is not None
     with (  # noqa: PT031
         pytest.warns(
-            UserWarning, match=r"waiting for 1 trials of other workers.*trial 0"
+            UserWarning, match=r"waiting for 1 trial of other workers.*trial 0"
         ) as warned,
         in_the_background(lambda: other.run(by_seed, progress=False)),
     ):
