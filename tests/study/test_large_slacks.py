@@ -18,7 +18,7 @@ def test_a_slack_as_large_as_the_range_is_refused(epsilon: float, blocks: object
         Study(arms=["ash", "elm", "oak"], epsilon=epsilon, **given)  # type: ignore[arg-type]
     study = Study(arms=["ash", "elm", "oak"], epsilon=0.02, **given)  # type: ignore[arg-type]
     with pytest.raises(errors.InvalidSetting, match="as large as the range"):
-        study.widen(epsilon)
+        study.widen(epsilon + 0.5)
 
 
 def test_a_slack_beyond_all_results_is_warned_of() -> None:
