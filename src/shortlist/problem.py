@@ -393,7 +393,9 @@ class Problem:
             )
         problem = replace(self, epsilon=wider)
         low, high = self.noise.limits
-        if wider > (high - low) * (1 + 1e-9):  # the range itself ends a study at once: that may be meant
+        if wider > (high - low) * (
+            1 + 1e-9
+        ):  # the range itself ends a study at once: that may be meant
             problem._check_slack()
         return problem
 

@@ -89,7 +89,10 @@ def test_its_errors_are_raised_and_name_the_trial() -> None:
     with pytest.raises(OSError, match="429") as raised:
         begin().run(broken, progress=False)
     assert "arm 'C" in raised.value.__notes__[0]
-    with ThreadPoolExecutor(2) as pool, pytest.raises(errors.InvalidSetting, match="leave executor"):
+    with (
+        ThreadPoolExecutor(2) as pool,
+        pytest.raises(errors.InvalidSetting, match="leave executor"),
+    ):
         begin().run(broken, executor=pool)
 
 
