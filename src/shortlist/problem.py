@@ -391,7 +391,11 @@ class Problem:
                 f"study.continued(epsilon={wider:g})."
             )
         problem = replace(self, epsilon=wider)
-        problem._check_slack()
+        low, high = self.noise.limits
+        if wider > (high - low) * (
+            1 + 1e-9
+        ):  # the range itself ends a study at once: that may be meant
+            problem._check_slack()
         return problem
 
     def _check_slack(self) -> None:
