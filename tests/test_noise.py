@@ -756,7 +756,7 @@ def test_the_first_results_of_each_arm_give_the_estimate_whoever_asked_for_them(
         study.tell(trial, first[trial.arm][-1])
     assert study.evaluations == wanted.sum()  # they took places of initial pulls
     found = study.problem.noise.found
-    assert found == bound_from_replicates(first, 0.2 * DELTA)
+    assert found == bound_from_replicates([each for each in first if each], 0.2 * DELTA)
 
 
 def test_a_kind_of_noise_of_ones_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
