@@ -129,7 +129,7 @@ def test_going_on_without_features_keeps_the_direction():
 
 def test_sigma_may_be_estimated():
     given = {"sigma": "estimate", "m": 1, "arms": NAMES, "seed": 2, "direction": "minimize"}
-    study = shortlist.Study(X, algorithm="m-LinGapE", **given)
+    study = shortlist.Study(X, algorithm="Guess-and-verify", **given)
     noise = np.random.default_rng(0)
     found = study.run(
         lambda trial: MEANS[trial.arm] + 0.05 * noise.standard_normal(), progress=False

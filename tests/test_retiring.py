@@ -16,7 +16,6 @@ import arms as attack
 from by_plans import run_by_plans
 from command_line import asked, does, fails, run
 from error_rates import shown_below
-from examples.race import RACE
 from paths import DOCS
 from report_pages import undrawn
 from served import client_of
@@ -34,7 +33,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "guide": {"features": X, "trust": "guide"},
     "LUCB both arms": {"algorithm": "LUCB both arms"},
     "m-LinGapE": {"features": X, "algorithm": "m-LinGapE"},
-    "a strategy of one's own": {"algorithm": RACE},
     "bounded": {"sigma": "bounded", "reward_range": (0.0, 1.0)},
     "sigma estimated": {"sigma": "estimate"},
     "a σ for every arm": {"sigma": [0.3, 0.2, 0.3, 0.25, 0.3, 0.35, 0.2, 0.3]},
@@ -123,7 +121,7 @@ def test_one_retired_because_of_results_leaves_them_to_guide(kind: str, tmp_path
     same(study, Study.load(tmp_path / "a.db"))
 
 
-@pytest.mark.parametrize("kind", ["LUCB both arms", "m-LinGapE", "a strategy of one's own"])
+@pytest.mark.parametrize("kind", ["LUCB both arms", "m-LinGapE"])
 def test_an_algorithm_whose_proof_does_not_cover_that_refuses(kind: str) -> None:
     study = begin(kind)
     go(study, 25)

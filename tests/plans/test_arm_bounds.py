@@ -65,6 +65,8 @@ def sigma_of(study: shortlist.Study) -> Reals:
 def test_bounds_by_own_results_are_in_proportion_to_their_standard_errors(
     kind: str, given: str
 ) -> None:
+    if given == "rounds" and kind.startswith("estimate"):
+        pytest.skip("gap indices need a known σ")
     study = run(kind, **BY_OWN_RESULTS[given])
     if not study.procedure.noise.uses_sigma:
         pytest.skip("bounds by likelihoods are as wide as the arm's own results vary")

@@ -165,23 +165,6 @@ def test_the_guide_is_still_named_once_sigma_is_estimated() -> None:
     assert "helped to guess, by least squares, and had no part in the verification" in words
 
 
-@pytest.mark.parametrize("change", ["retire", "widen"])
-def test_a_verification_keeps_the_bounds_on_every_sigma(change: str) -> None:
-    """They were paid for: no answer of it may say that no σ is used."""
-    study = begin(sigma="estimate per arm", trust="linear", algorithm="m-LinGapE", audit=False)
-    study.run(result, progress=False)
-    study.verify()
-    if change == "retire":
-        study.retire(0, reason="out of stock", whatever_the_results=True)
-    else:
-        study.widen(epsilon=0.1)
-    study.run(result, progress=False, max_evaluations=5000)
-    guarantee = study.shortlist.guarantee.text
-    assert "σ per arm bounded above by" in guarantee
-    assert "at a cost of 0.2 δ, threshold 'named_sets'" in guarantee
-    assert np.isfinite(study.problem.noise.sigma)
-
-
 def test_it_says_what_relying_on_linear_means_would_take() -> None:
     rng = np.random.default_rng(0)
     features = rng.normal(size=(40, 3))

@@ -192,9 +192,6 @@ def test_a_study_begins_with_few_results_of_each_arm() -> None:
     study = begin()
     assert study.procedure.engine.setup.wanted.tolist() == [DEGREES_MEASURED + 1] * 5
     assert study.run(value, progress=False).names == ["a", "b"]
-    bounded = begin(algorithm="m-LinGapE")
-    bounded.run(value, progress=False)
-    assert study.evaluations < 0.75 * bounded.evaluations
     guarantee = study.shortlist.guarantee
     assert guarantee.status == "proven"
     assert "no σ is used, threshold 'named_likelihoods'" in guarantee.text
@@ -270,7 +267,3 @@ def test_equal_results_prove_nothing() -> None:
     study = begin(epsilon=0.1)
     study.run(lambda trial: value(trial) if trial.arm else 1.0, max_evaluations=200, progress=False)
     assert not study.done or study.shortlist.guarantee.status == "heuristic"
-
-
-def test_gap_indices_still_have_bounds() -> None:
-    assert begin(algorithm="LUCB").procedure.engine.setup.wanted.tolist() == [31] * 5
