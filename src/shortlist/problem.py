@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.advice import advise, continued, setting
 from shortlist.arrays import Label, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
@@ -229,7 +230,7 @@ class Controls:
         if self.exist and count < wells + 2:
             raise InvalidSetting(
                 f"{count} trials have no room for two arms to compare beside the {wells} for controls: "
-                f"ask for more, such as study.ask({max(24, 2 * wells)})."
+                f"ask for more, such as {advise('ask for', count=max(24, 2 * wells))}."
             )
 
     def places(self, count: int, block: int, seed: int) -> dict[int, int]:
@@ -388,7 +389,7 @@ class Problem:
             raise InvalidSetting(
                 "epsilon can only be made larger, since results have been seen: it is "
                 f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
-                f"study.continued(epsilon={wider:g})."
+                f"{continued(epsilon=wider)}."
             )
         return replace(self, epsilon=wider)
 
@@ -484,7 +485,7 @@ class Problem:
                 "thresholds that use S, and regularization, depend on the units of the features, "
                 "but these columns differ too much in size for that: divide each column by its "
                 "largest absolute value and give S in these units, or use "
-                "threshold='self_normalized' without a regularization."
+                f"{setting('threshold', 'self_normalized')} without a regularization."
             )
         return self.reduced
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.designs.direction import Designs
@@ -148,7 +149,7 @@ def algorithm_for_trust(
     if trust != "guide":
         if model is not None:
             raise InvalidSetting(
-                "model= is only used with trust='guide': pass both, or leave model= out."
+                f"model= is only used with {setting('trust', 'guide')}: pass both, or leave model= out."
             )
         return choice
     if not has_features:

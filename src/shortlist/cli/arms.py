@@ -12,7 +12,6 @@ from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,
-    command_line,
     open_study,
 )
 from shortlist.errors import InvalidSetting
@@ -67,7 +66,7 @@ def retire(
     opened.retire(arm, reason=reason, whatever_the_results=whatever_the_results)
     again = "" if len(opened.retired) > before else " before"
     words = f"{arm} was retired{again}."
-    say_state(opened, command_line(study, name), as_json, words, arm=arm)
+    say_state(opened, as_json, words, arm=arm)
 
 
 def add(
@@ -96,4 +95,4 @@ def add(
     opened.add(None if features is None else str(features), arms=arms)
     new = opened.problem.arms - before
     words = f"{count(new, 'arm')} added."
-    say_state(opened, command_line(study, name), as_json, words)
+    say_state(opened, as_json, words)

@@ -15,7 +15,6 @@ from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,
-    command_line,
     open_study,
 )
 from shortlist.errors import InvalidSetting, unknown_name
@@ -131,7 +130,7 @@ def report(
     except OSError:  # there is no file, or writing will say what is wrong
         is_ours = False
     with new_file(out, replace=force or is_ours) as file:
-        page = reports.html(opened, command_line(study, name))
+        page = reports.html(opened)
         file.write(page.encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from shortlist.advice import advise
 from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.cli.study_argument import (
     VARIABLE,
@@ -125,7 +125,7 @@ def ask(
             "linear in the features."
         )
     if not again and len(trials) < n:
-        note(here(_why_so_few(opened, len(trials))))
+        note(_why_so_few(opened, len(trials)))
     if not again and (words := more_than_needed(opened, trials)):
         note(words)
     if before and not again:
@@ -155,9 +155,9 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
-        more = ", and study.reopen() lets the study go on" if not study.why_final else ""
+        more = f", and {advise('reopen')} lets the study go on" if not study.why_final else ""
         raise StudyStopped(
-            f"{study_words(study)} Nothing was asked; study.shortlist shows the answer{more}."
+            f"{study_words(study)} Nothing was asked; {advise('answer')} shows the answer{more}."
         ) from None
     except LinearityRejected:
         from shortlist.study.insight.linearity_words import remedy
@@ -220,8 +220,6 @@ def tell(
         told = _tell_one(opened, arm, result, key, block)
         taken = [number for number, _ in told.results]
     else:
-        if plate is None:  # a single word is the plate, if the environment names the study
-            study, plate = os.environ.get(VARIABLE), study
         if study is None or plate is None:
             raise InvalidSetting(
                 "name the study and the plate: `shortlist tell screen.toml plate.csv`. With "
@@ -243,13 +241,11 @@ def tell(
             "--measured-again only records results that were told before: leave it out to tell "
             "them."
         )
-    here = command_line(study, name)
     for warning in watch.news(opened, final=True):
         if not isinstance(warning, LinearityRejected):  # the state says it
-            note(here(str(warning)))
+            note(str(warning))
     say_state(
         opened,
-        here,
         as_json,
         f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
@@ -265,7 +261,7 @@ def _tell_one(
     try:
         study.problem.index(arm)
     except UnknownName as error:
-        raise UnknownName(f"{error} study.table() lists them.") from None
+        raise UnknownName(f"{error} {advise('table')} lists them.") from None
     [trial], new = study.tell_once(unasked=[(arm, result, key, block)])
     number = trial.number
     if not new:  # its key was told before
@@ -319,7 +315,6 @@ def correct(
         words = f"{which} is {right!r} already."
     say_state(
         opened,
-        command_line(study, name),
         as_json,
         words,
         trial=corrected.number,
@@ -375,7 +370,6 @@ def _close(
     closed, known = ([trial.number for trial in each] for each in (ended, before))
     say_state(
         study,
-        command_line(place, name),
         as_json,
         f"{count(len(closed), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
         closed=closed,
@@ -393,8 +387,7 @@ def why(
     opened, found = open_trials(study, trials or [], name)
     if as_json:
         rows = [{"trial": trial.number, **asdict(opened.why(trial))} for trial in found]
-        say_json({"study": opened.name, "trials": rows}, command_line(study, name))
+        say_json({"study": opened.name, "trials": rows})
         return
     for trial in found:
-        words = f"Trial {trial.number}: {opened.why(trial)}"
-        say(fold(command_line(study, name)(words)))
+        say(fold(f"Trial {trial.number}: {opened.why(trial)}"))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shortlist.advice import advise
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
 from shortlist.files.paths import checked_path, regular_file
@@ -183,7 +184,7 @@ def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "
-        "none, leave it blank, and study.fail(trial) closes it."
+        f"none, leave it blank, and {advise('fail')} closes it."
     )
 
 

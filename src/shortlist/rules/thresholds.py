@@ -195,19 +195,20 @@ class Threshold:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: give S=…, or "
-                "use threshold='self_normalized', which needs none."
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: give {advice.setting('S')}, or "
+                f"use {advice.setting('threshold', 'self_normalized')}, which needs none."
             )
         if self.needs_S and self.formula_regularization(setting) <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs a regularization above 0, got "
                 f"{self.formula_regularization(setting)}: leave regularization=None for its own choice, or use "
-                "threshold='self_normalized'."
+                f"{advice.setting('threshold', 'self_normalized')}."
             )
         if self.needs_span and setting.weakest <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "GIFA(…, initialization='span') or 'each', or threshold='determinant' with S=…."
+                f"GIFA(…, initialization='span') or 'each', or {advice.setting('threshold', 'determinant')} with "
+                f"{advice.setting('S')}."
             )
 
     def formula_regularization(self, setting: ThresholdInputs) -> float:
@@ -618,7 +619,7 @@ def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
                 asked[name] = evidence
     if not asked:
         raise InvalidSetting(
-            "threshold='auto' found no threshold that is proven for these settings (initial pulls, "
+            f"{advice.setting('threshold', 'auto')} found no threshold that is proven for these settings (initial pulls, "
             "regularization, S). Name a threshold, or keep the defaults of these settings."
         )
     return THRESHOLDS[min(asked, key=lambda name: asked[name])]

@@ -5,8 +5,3 @@ import re
 AGAIN = ", measured again"  # ends the key of a result that was told before and measured again
 # The key of a row without one of its own, or of a trial: the file or the study, then which.
 ROW_KEY = re.compile(rf"(.*), ((?:row|trial) [0-9]+)({AGAIN})?", re.DOTALL)
-
-
-def correcting(number: int, value: object = "value") -> str:
-    """The call that corrects the value of a told trial, for a message."""
-    return f"study.correct({number}, {value}, reason=…)"

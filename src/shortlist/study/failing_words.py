@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shortlist.advice import advise
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count, on_one_line
 from shortlist.study.budget import no_room
@@ -39,21 +40,18 @@ def remedy(study: View) -> str:
     >>> remedy(Study(arms=["ash", "elm"], m=1, sigma=0.1)).partition("repaired, ")[2]
     'retire the arm: study.retire(…, reason=…, whatever_the_results=True). Then the answer is about the others.'
     """
-    arm = repr(study.set_aside[0].last.name) if len(study.set_aside) == 1 else "…"
-    leave_out = (
-        f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
-        "is about the others."
-    )
+    arm = study.set_aside[0].last.name if len(study.set_aside) == 1 else None
+    leave_out = f"retire the arm: {advise('retire', arm=arm)}. Then the answer is about the others."
     if study.problem.blocks.shifts and study.model.initialized:
         leave_out = study.problem.blocks.without_arm
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "
-            "new_study.carry_over(study)."
+            f"{advise('carry over')}."
         )
     return (
-        "Repair the evaluation and tell a result of the arm (study.tell(arm=…, value=…)): then it is "
-        f"asked for again. If it cannot be repaired, {leave_out}"
+        "Repair the evaluation and tell a result of the arm "
+        f"({advise('tell', arm=None, value=None)}): then it is asked for again. If it cannot be repaired, {leave_out}"
     )
 
 
@@ -78,7 +76,7 @@ def nothing_to_ask(study: View) -> ShortlistError:
         return BudgetSpent(
             f"every cell that is left of the pool is pending: {cells_of(study.pending)}. Tell their "
             "results first. One that is lost can be asked for again when it is cancelled: "
-            f"study.cancel({study.pending[0].number})."
+            f"{advise('cancel', trial=study.pending[0].number)}."
         )
     if not is_for_failures(study):
         return BudgetSpent(no_room(study))

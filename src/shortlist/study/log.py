@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from shortlist.advice import advise, continued
 from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
@@ -28,7 +29,6 @@ from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.storage.forking import LONGEST_WAIT, STUDIES
-from shortlist.study import correcting
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import (
@@ -487,7 +487,7 @@ class Log:
 
     def _has_result(self, known: Trial, value: float) -> TrialClosed:
         """The error for a second result of a cell that has one."""
-        right = correcting(known.number, repr(value))
+        right = advise("correct", trial=known.number, value=value)
         return TrialClosed(
             f"{known.name!r} has its result on block {known.block!r} already: trial {known.number} "
             f"was told {known.value!r}, and now comes {value!r}. Nothing was told: a pool has one "
@@ -500,7 +500,7 @@ class Log:
         if known is None or (known.cell == cell and known.was_told(value)):
             return known
         arm = cell.arm
-        right = correcting(known.number, repr(value))
+        right = advise("correct", trial=known.number, value=value)
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "
@@ -693,7 +693,7 @@ class Log:
             raise InvalidInput(
                 "arms cannot be retired from a study with a budget: what was spent on them would be "
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
-                "budget and these results: new_study.carry_over(study)."
+                f"budget and these results: {advise('carry over')}."
             )
         if procedure.problem.blocks.shifts and model.initialized:
             raise InvalidInput(
@@ -708,7 +708,7 @@ class Log:
             return False
         unless = (
             "If it would have been retired whatever the results, say so: "
-            f"study.retire({name!r}, reason=…, whatever_the_results=True)."
+            f"{advise('retire', arm=name)}."
         )
         if procedure.engine.goes_on:
             raise InvalidInput(
@@ -719,8 +719,7 @@ class Log:
         ways = ("Guess-and-verify", "Guess-and-verify (own results)")
         other = ways[procedure.name == ways[0]]
         otherwise = procedure.problem.blocks.without_arm or (
-            "go on with an algorithm that can, and retire it there: "
-            f"study.continued(algorithm={other!r})."
+            f"go on with an algorithm that can, and retire it there: {continued(algorithm=other)}."
         )
         raise InvalidInput(
             f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
@@ -752,8 +751,7 @@ class Log:
     def _check_growth(self, procedure: Procedure, model: Model) -> None:
         """Raise where arms cannot be added to a study that has trials."""
         again = (
-            "Begin another study with all arms, and give it these results: "
-            "new_study.carry_over(study)."
+            f"Begin another study with all arms, and give it these results: {advise('carry over')}."
         )
         if not procedure.engine.goes_on:
             raise InvalidInput(
@@ -800,12 +798,12 @@ class Log:
                 raise InvalidInput(
                     f"{added if self._ledger.additions else gone}, and then what is proven is for the "
                     "epsilon that it has: nothing was changed. A study with a larger one and these "
-                    f"results: study.continued(epsilon={wider:g})."
+                    f"results: {continued(epsilon=wider)}."
                 )
             if self.model.stopped:
                 raise InvalidInput(
                     "the study has stopped, and a larger epsilon would only make its answer worth "
-                    "less: nothing was changed. study.shortlist.certain says at which epsilon it is "
+                    f"less: nothing was changed. {advise('certain')} says at which epsilon it is "
                     "certified."
                 )
             self._ledger.step("widened", transaction.now, worker(), wider)
@@ -839,7 +837,7 @@ class Log:
                         "Tell it."
                         if own.state == "pending"
                         else "A result without a trial is told by its arm: "
-                        "study.tell(arm=…, value=…)."
+                        f"{advise('tell', arm=None, value=None)}."
                     )
                 )
             if own.value == value:

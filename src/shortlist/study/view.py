@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from shortlist.advice import advise
 from shortlist.aim import Aim
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import TAKE, WIDEN, Steps
@@ -261,7 +262,7 @@ class View:
         if self.aim.why_final:
             return (
                 f"{self.aim.why_final} To evaluate more, begin a study with a larger budget and these "
-                "results: new_study.carry_over(study)."
+                f"results: {advise('carry over')}."
             )
         if self.problem.blocks.once and not self.round.until_decision:
             return "every arm has its result on every block: there is nothing to ask."

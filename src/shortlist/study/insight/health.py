@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 from shortlist.problem import Problem
-from shortlist.study import correcting
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.feature_findings import examine_features, without_features
 from shortlist.study.insight.finding import Finding
@@ -129,7 +129,7 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        way = f"If it was mistyped, {correcting(trials[k].number)} corrects it."
+        way = f"If it was mistyped, {advise('correct', trial=trials[k].number, value=None)} corrects it."
         return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
@@ -164,7 +164,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = correcting(trial.number)
+    way = advise("correct", trial=trial.number, value=None)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -189,14 +189,15 @@ def _norm(study: View, results: Spread) -> Found:
     if p >= ALPHA:
         inside = "." if norm <= S else f": more, but within its uncertainty ({p_value(p)})."
         return "fine", words + inside, "The results do not contradict S."
+    way = goes_on("with all results, and needs no S.", threshold="self_normalized")
     words += f": no θ of norm at most {S:g} explains the results ({p_value(p, 1)})."
     return (
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"study.continued(threshold='self_normalized') goes on with all results, and needs no S. {ADAPTIVE}",
+        f"{way} {ADAPTIVE}",
         "",
-        "study.continued(threshold='self_normalized') goes on with all results, and needs no S.",
+        way,
     )
 
 
@@ -338,11 +339,10 @@ def _curvature(study: View, results: Spread) -> Found:
     if not study.done:
         return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
     meaning = (
-        f"{wrong} study.verify() goes on in the same study and tests the list by each arm's own "
-        "results. Or begin a new study with trust='guide', or with squares and products among the "
-        f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
+        f"{wrong} {goes_on("in the same study and tests the list by each arm's own results.")} Or "
+        f"begin a new study with {setting('trust', 'guide')}, or with squares and products among "
+        f"the features: {advise('carry over')} gives it the results. {ADAPTIVE}"
     )
-    way = "study.verify() goes on, and tests the list by each arm's own results."
     return "warning", words, meaning, file_words, way
 
 

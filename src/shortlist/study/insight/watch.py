@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
 from shortlist.study.insight.health import doubts_by_results
-from shortlist.study.insight.linearity_words import advice
+from shortlist.study.insight.linearity_words import rejection
 from shortlist.study.insight.remaining import Tie, remaining
 from shortlist.study.view import View
 
@@ -47,7 +47,7 @@ class Watch:
         results, due = len(study.taken), self.due
         if study.audit.rejection is not None:
             if "rejection" not in self._said:
-                warnings["rejection"] = LinearityRejected(advice(study))
+                warnings["rejection"] = LinearityRejected(rejection(study))
         elif final or results >= due:
             due = math.ceil(GROWTH * max(results, FIRST))
             for finding in doubts_by_results(study):
