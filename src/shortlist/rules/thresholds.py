@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from shortlist import advice
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled

@@ -338,8 +338,9 @@ def _curvature(study: View, results: Spread) -> Found:
     )
     if not study.done:
         return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
+    way = goes_on("in the same study, and tests the list by each arm's own results.")
     meaning = (
-        f"{wrong} {goes_on("in the same study and tests the list by each arm's own results.")} Or "
+        f"{wrong} {way} Or "
         f"begin a new study with {setting('trust', 'guide')}, or with squares and products among "
         f"the features: {advise('carry over')} gives it the results. {ADAPTIVE}"
     )
