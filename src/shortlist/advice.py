@@ -7,9 +7,10 @@ The reader uses Python unless ``read_by`` says otherwise, as the command line an
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -164,8 +165,7 @@ class CommandLine(Python):
 
     def setting(self, key: str, value: object) -> str:
         """A setting."""
-        text = _literal(value).replace("'", '"').replace("(", "[").replace(")", "]")
-        return f"{key} = {text.lower() if isinstance(value, bool) else text}"
+        return f"{key} = {_toml(value)}"
 
     def loaded_with(self, argument: str) -> str:
         """Nothing: no command can."""
@@ -269,9 +269,26 @@ def _literal(value: object) -> str:
     return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else repr(value)
 
 
+def _toml(value: object) -> str:
+    """A value as a screen.toml has it.
+
+    Examples
+    --------
+    >>> print(_toml({"DMSO": 2}), _toml(True), _toml(("low", "high")))
+    {"DMSO" = 2} true [low, high]
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return _literal(value).replace("(", "[").replace(")", "]")
+
+
 def _word(key: str, value: object) -> str:
     """A value as a command takes it."""
-    return UNKNOWN.get(key, "TRIAL") if value is None else shell_word(str(value))
+    return UNKNOWN.get(key, "TRIAL") if value in (None, ...) else shell_word(str(value))
 
 
 def shell_word(word: str) -> str:

@@ -167,8 +167,9 @@ class Controls:
             stated = Controls._of_names(stated, names)
         if stated.exist and not blocks.takes_controls:
             raise InvalidSetting(
-                "controls are for blocks='shift', where they share a plate with the arms that are "
-                "compared: give blocks='shift', or leave out controls and their arms."
+                f"controls are for {setting('blocks', 'shift')}, where they share a plate with the arms "
+                f"that are compared: give {setting('blocks', 'shift')}, or leave out controls and their "
+                "arms."
             )
         return stated
 
@@ -177,7 +178,7 @@ class Controls:
         if isinstance(stated, str) or not isinstance(stated, Mapping | Iterable):
             raise InvalidSetting(
                 "controls must be a list of arms, or a number of wells for each by name, such as "
-                f"{{'DMSO': 2}}, got {stated!r}."
+                f"{setting('controls', {'DMSO': 2})}, got {stated!r}."
             )
         listed = list(stated.items() if isinstance(stated, Mapping) else ((n, 1) for n in stated))
         rows = {str(name): row for row, name in enumerate(names)}
@@ -189,7 +190,7 @@ class Controls:
             if wells[row]:
                 raise InvalidSetting(
                     f"controls name {name!r} twice: for two wells on every plate write "
-                    f"controls={{{name!r}: 2}}."
+                    f"{setting('controls', {str(name): 2})}."
                 )
             wells[row] = whole_number(
                 f"controls[{name!r}], a number of wells on every plate,", number, 1

@@ -9,6 +9,7 @@ import typer
 
 from shortlist.cli.output import say_state
 from shortlist.cli.study_argument import (
+    VARIABLE,
     JsonOption,
     NameOption,
     StudyArgument,
@@ -59,7 +60,7 @@ def retire(
     if study is None or arm is None or not reason:
         raise InvalidSetting(
             "name the study and the arm, and say why it is retired: `shortlist retire screen.toml "
-            'C07 --reason "out of stock"`.'
+            f'C07 --reason "out of stock"`. With {VARIABLE} set, the arm alone will do.'
         )
     opened = open_study(study, name)
     before = len(opened.retired)
@@ -88,7 +89,8 @@ def add(
     if study is None or (features is None) != bool(arms):
         raise InvalidSetting(
             "name the study, and the new arms or a table of them: `shortlist add screen.toml C21 "
-            "C22`, or `shortlist add screen.toml --features more.csv`."
+            f"C22`, or `shortlist add screen.toml --features more.csv`. With {VARIABLE} set, the arms "
+            "alone will do."
         )
     opened = open_study(study, name)
     before = opened.problem.arms

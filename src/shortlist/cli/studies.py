@@ -228,8 +228,10 @@ def widen(
     """
     opened = open_study(study, name)
     if epsilon is None:
+        if why := opened.why_not_wider:
+            raise InvalidInput(why)
         now = opened.shortlist.certain
-        if now is None or now.stops_at is None or opened.done:
+        if now is None or now.stops_at is None:
             raise InvalidInput(
                 "no ε would end the study now: ask and tell more, or name one with --epsilon."
             )

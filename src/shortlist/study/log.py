@@ -784,6 +784,25 @@ class Log:
         """Take a stop back, or go on by verifying the answer."""
         self.change(lambda change: self._ledger.step(kind, change.now, worker()))
 
+    def why_not_wider(self, epsilon: float | None = None) -> str:
+        """Why ε cannot be made larger, such as this one; empty if it can."""
+        if self.model.stopped:
+            return (
+                "the study has stopped, and a larger epsilon would only make its answer worth "
+                f"less: nothing was changed. {advise('certain')} says at which epsilon it is "
+                "certified."
+            )
+        if self._ledger.additions or self._ledger.retired:
+            added = "arms were added to this study"
+            gone = "an arm of this study was retired"
+            way = continued(epsilon=... if epsilon is None else epsilon)
+            return (
+                f"{added if self._ledger.additions else gone}, and then what is proven is for the "
+                "epsilon that it has: nothing was changed. A study with a larger one and these "
+                f"results: {way}."
+            )
+        return ""
+
     def widen(self, epsilon: object) -> None:
         """Go on with a larger ε, or stop with it; nothing if it is as large already."""
 
@@ -792,20 +811,8 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
-            if self._ledger.additions or self._ledger.retired:
-                added = "arms were added to this study"
-                gone = "an arm of this study was retired"
-                raise InvalidInput(
-                    f"{added if self._ledger.additions else gone}, and then what is proven is for the "
-                    "epsilon that it has: nothing was changed. A study with a larger one and these "
-                    f"results: {continued(epsilon=wider)}."
-                )
-            if self.model.stopped:
-                raise InvalidInput(
-                    "the study has stopped, and a larger epsilon would only make its answer worth "
-                    f"less: nothing was changed. {advise('certain')} says at which epsilon it is "
-                    "certified."
-                )
+            if why := self.why_not_wider(wider):
+                raise InvalidInput(why)
             self._ledger.step("widened", transaction.now, worker(), wider)
             LOGGER.info("epsilon widened from %g to %g", problem.epsilon, wider)
 

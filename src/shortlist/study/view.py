@@ -167,6 +167,11 @@ class View:
         return self._log.ledger.open_at_changes()
 
     @property
+    def why_not_wider(self) -> str:
+        """Why ε cannot be made larger, in sentences; empty if it can."""
+        return self._log.why_not_wider()
+
+    @property
     def widenings(self) -> list[tuple[float, int]]:
         """The values that ε was widened to, and after how many evaluations each time."""
         steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
