@@ -55,4 +55,4 @@ def test_what_is_advised_for_controls_is_toml(folder: Path, controls: str, block
     said = run("new", "screen.toml").stderr
     for advised in re.findall(r"((?:controls|blocks) = (?:\{.*?\}|\S+\"))", said):
         assert tomllib.loads(advised)
-    assert "blocks = \"shift\"" in said or "= 2}" in said
+    assert 'blocks = "shift"' in said or "= 2}" in said

@@ -79,7 +79,9 @@ def add(
     features: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of the new arms: .csv or .parquet.", show_default=False
+            metavar="FILE",
+            help="A table of the new arms: .csv, .xlsx or .parquet.",
+            show_default=False,
         ),
     ] = None,
     name: NameOption = None,

@@ -19,6 +19,7 @@ from shortlist.cli.study_argument import (
 )
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
+from shortlist.files.excel import SUFFIX, workbook
 from shortlist.files.writing import new_file
 from shortlist.printable import count, plain
 from shortlist.study.insight.summary import trial_report
@@ -42,7 +43,7 @@ COLUMNS = [
     ),
     *("why", "first_value", "correction", "study"),
 ]
-FORMATS = (".csv", ".json", ".parquet")
+FORMATS = (".csv", ".json", ".parquet", ".xlsx")
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist export screen.toml --out trials.csv
@@ -64,7 +65,9 @@ def export(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help=".csv, .parquet or .json; else CSV on stdout.", show_default=False
+            metavar="FILE",
+            help=".csv, .xlsx, .parquet or .json; else CSV on stdout.",
+            show_default=False,
         ),
     ] = None,
     table: Annotated[bool, typer.Option("--table", help="The arms instead of the trials.")] = False,
@@ -141,6 +144,8 @@ def report(
 def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
     if suffix == ".csv":
         return csv_of(frame, index=False)
+    if suffix == SUFFIX:
+        return workbook([list(map(str, frame.columns)), *frame.to_numpy(dtype=object).tolist()])
     if suffix == ".json":
         rows = plain(frame.to_dict(orient="records"))
         return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()

@@ -60,7 +60,7 @@ direction = "maximize"   # or "minimize", if small results are good
 
 def init(
     features: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="CSV, TSV or Parquet: a line per arm.")
+        Path, typer.Argument(metavar="FEATURES", help="CSV, TSV, Excel or Parquet: a line per arm.")
     ],
     m: Annotated[int | None, typer.Option("-m", metavar="M", help="How many to find.")] = None,
     out: Annotated[Path, typer.Option(metavar="SCREEN.toml", help="The file to write.")] = Path(

@@ -29,10 +29,11 @@ from shortlist.errors import (
     UnknownName,
 )
 from shortlist.files.csv_files import read_numbers
+from shortlist.files.excel import SUFFIX, is_workbook, require_openpyxl, workbook
 from shortlist.files.writing import new_file
 from shortlist.printable import count
 from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
-from shortlist.study.plate import PlateResults, match, read_plate, write_plate
+from shortlist.study.plate import PlateResults, match, plate_rows, read_plate, write_plate
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -82,7 +83,9 @@ def ask(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="PLATE.csv", help="Write a plate; printed if not given.", show_default=False
+            metavar="PLATE.csv",
+            help="Write a plate, .csv or .xlsx; printed if not given.",
+            show_default=False,
         ),
     ] = None,
     semicolons: Annotated[
@@ -102,8 +105,12 @@ def ask(
     """Ask for the next trials; write them as a plate for the lab."""
     from shortlist.study.view import more_than_needed
 
-    if out is not None and out.suffix.lower() != ".csv":
-        raise InvalidSetting(f"--out {out}: a plate is a CSV file, name one that ends in .csv.")
+    if out is not None and out.suffix.lower() not in (".csv", SUFFIX):
+        raise InvalidSetting(
+            f"--out {out}: a plate is a CSV file or a workbook, name one that ends in .csv or {SUFFIX}."
+        )
+    if out is not None and is_workbook(out):
+        require_openpyxl("writing a workbook")  # before anything is asked
     opened, here = open_study(study, name), command_line(study, name)
     before = len(opened.pending)
 
@@ -117,7 +124,10 @@ def ask(
         rescue = f"The trials are open: `{again_line}` writes them."
         with new_file(out, replace=force, rescue=rescue) as file:
             trials = asked()
-            file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
+            if is_workbook(out):
+                file.write(workbook(plate_rows(opened, trials)))
+            else:
+                file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
         note(

@@ -63,7 +63,13 @@ class PlateResults(NamedTuple):
 
 
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
-    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII.
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    text = "".join(csv_line(row, separator) for row in plate_rows(study, trials))
+    return text if text.isascii() else "\ufeff" + text
+
+
+def plate_rows(study: Study, trials: Sequence[Trial]) -> list[list[object]]:
+    """The rows of a plate, below a heading.
 
     Where not all trials are needed before the study checks whether it can stop, a column says which.
     """
@@ -80,8 +86,7 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
         when = [*[trial.block] * has_blocks, *[iso(trial.expires_at)] * due]
         use = ["now" if place < needed else "if the study goes on"] * spare
         rows.append([study.mark, trial.number, trial.name, *when, *use, ""])
-    text = "".join(csv_line(row, separator) for row in rows)
-    return text if text.isascii() else "\ufeff" + text
+    return rows
 
 
 def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
