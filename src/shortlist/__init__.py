@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shortlist.simulation.comparison import compare as compare
     from shortlist.simulation.outlook import forecast as forecast
     from shortlist.study.study import Study as Study
+    from shortlist.study.trial import Trial as Trial
 
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "MisLid",
     "PairsInDoubt",
     "Study",
+    "Trial",
     "algorithms",
     "compare",
     "data",
@@ -58,6 +60,7 @@ _HOMES = {
     "MisLid": "shortlist.plans.mislid.algorithm",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
+    "Trial": "shortlist.study.trial",
     "compare": "shortlist.simulation.comparison",
     "forecast": "shortlist.simulation.outlook",
     "rule": "shortlist.rules.rule",
