@@ -35,6 +35,10 @@ ACTIONS = {
         "study.correct({trial}, {value}, reason=…)",
         "`shortlist correct {study} {trial} --value={value} --reason TEXT`",
     ),
+    "correct it": (
+        "study.correct({trial}, value, reason=…)",
+        "`shortlist correct {study} {trial} --value=X --reason TEXT`",
+    ),
     "tell": (
         "study.tell(arm={arm}, value={value})",
         "`shortlist tell {study} --arm {arm} --value={value}`",

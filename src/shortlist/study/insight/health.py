@@ -129,7 +129,7 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        way = f"If it was mistyped, {advise('correct', trial=trials[k].number, value=None)} corrects it."
+        way = f"If it was mistyped, {advise('correct it', trial=trials[k].number)} corrects it."
         return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
@@ -164,7 +164,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = advise("correct", trial=trial.number, value=None)
+    way = advise("correct it", trial=trial.number)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
