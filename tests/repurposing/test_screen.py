@@ -12,8 +12,11 @@ import pandas as pd
 import pytest
 
 import forks
+from command_line import run
 from paths import DATA, ROOT, needs_data
 from screens import small, switch_data
+from shortlist.advice import read_by
+from shortlist.cli.repurpose import Screening
 from shortlist.data.drugs import COLUMNS
 from shortlist.errors import (
     IndistinguishableArms,
