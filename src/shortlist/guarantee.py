@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from shortlist.advice import advise
 from shortlist.blocks import NoBlocks
 from shortlist.printable import count, slack_words
 from shortlist.problem import Problem
@@ -392,7 +393,7 @@ def in_two_lines(
     if more:
         besides = (
             f" It also depends on how the study went ({', '.join(more)}): "
-            "study.shortlist.guarantee says how."
+            f"{advise('guarantee')} says how."
         )
     free = f"; {claim.not_assumed}" if claim.not_assumed else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}{free}.{besides}"

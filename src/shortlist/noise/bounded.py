@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import LARGEST, Choice, Noise, positive
@@ -53,7 +55,8 @@ class Bounded(Noise):
         super().check_result(value)
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
+                f"a result must lie in {setting('reward_range', (f'{self.low:g}', f'{self.high:g}'))}, got "
+                f"{value!r}: "
                 "nothing was told. The guarantee rests on the range, and a result outside voids it. "
                 "If it is right, start a new study with a wider range; dropping or clipping it "
                 "would bias the mean."
@@ -175,9 +178,9 @@ class WithinBlocks(StatedRange):
         if not stated.takes_range:
             raise InvalidSetting(
                 f"{algorithm} compares results that lie in a range, or whose differences are normal: "
-                "write sigma='bounded' with reward_range=(low, high), such as (0, 1) for scores; or "
-                "sigma='estimate per arm' for the seeds of a simulator (blocks='random'); or leave "
-                "out blocks."
+                f"write {setting('sigma', 'bounded')} with {setting('reward_range', ('low', 'high'))}, such "
+                f"as (0, 1) for scores; or {setting('sigma', 'estimate per arm')} for the seeds of a "
+                f"simulator ({setting('blocks', 'random')}); or leave out blocks."
             )
         return super().noise(stated, algorithm)
 
@@ -185,7 +188,8 @@ class WithinBlocks(StatedRange):
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            "sigma='bounded' needs the range of the results: give reward_range=(low, high)."
+            f"{setting('sigma', 'bounded')} needs the range of the results: give "
+            f"{setting('reward_range', ('low', 'high'))}."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(

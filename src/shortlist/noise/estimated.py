@@ -22,6 +22,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.advice import continued, setting
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.given import ByArm
@@ -135,7 +136,11 @@ class Estimated(Noise):
         return []
 
     whose = "every arm"  # replicates must be equal for no σ to be estimated
-    ways_out = "sigma='estimate per arm', or with a σ for every arm"  # where σ is not the same
+
+    @property
+    def ways_out(self) -> str:
+        """What to state where σ is not the same for all arms."""
+        return f"{setting('sigma', 'estimate per arm')}, or with a σ for every arm"
 
     # Words
 
@@ -230,9 +235,9 @@ class Estimated(Noise):
         meaning = "The guarantee assumes one σ, and does not hold."
         return "warning", words, f"{meaning} {what_to_do} {ADAPTIVE}"
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """A number, or estimates for every arm."""
-        return [*self.larger_number(spread), "sigma='estimate per arm'"]
+        return self.larger_number(spread) or "estimate per arm"
 
 
 class EstimatedWithinBlocks(Estimated):
@@ -349,11 +354,14 @@ class EstimatedWithinBlocks(Estimated):
             "for some arms or blocks than for others, the claim does not hold."
         )
 
-    ways_out = "a σ for every arm"
+    @property
+    def ways_out(self) -> str:
+        """A σ for each."""
+        return "a σ for every arm"
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """A number."""
-        return [self.larger_number_for_all(spread)]
+        return self.larger_number_for_all(spread)
 
 
 class EstimatedPerArm(ByArm, Estimated):
@@ -386,9 +394,9 @@ class EstimatedPerArm(ByArm, Estimated):
     def within_blocks(self) -> Noise:
         """Nothing: raises, since no two results of an arm on different blocks are replicates."""
         raise InvalidSetting(
-            f"sigma={self.word!r} takes replicates for alike but for noise, and those of different "
-            "blocks are shifted. With blocks='shift' write sigma='estimate', for normal noise with one "
-            "σ within all blocks; or give the standard deviation of results of one arm within a block, "
+            f"{setting('sigma', self.word)} takes replicates for alike but for noise, and those of "
+            f"different blocks are shifted. With {setting('blocks', 'shift')} write "
+            f"{setting('sigma', 'estimate')}, for normal noise with one σ within all blocks; or give the standard deviation of results of one arm within a block, "
             "as a number or one for every arm."
         )
 
@@ -396,14 +404,14 @@ class EstimatedPerArm(ByArm, Estimated):
     def why_no_more_arms(self) -> str:
         """That they have no results of the kind that it is estimated from."""
         return (
-            f"with sigma={self.word!r} each arm's noise is estimated by its results from the first "
+            f"with {setting('sigma', self.word)} each arm's noise is estimated by its results from the first "
             "plan on, and new arms have none"
         )
 
     @property
-    def to_shift(self) -> str:
+    def to_shift(self) -> dict[str, object]:
         """With one σ."""
-        return "blocks='shift', sigma='estimate'"
+        return {"blocks": "shift", "sigma": "estimate"}
 
     def estimated(self, replicates: Sequence[Sequence[float]], delta: float) -> EstimatedPerArm:
         """The noise with upper bounds from replicates of every arm, which all hold at once."""
@@ -636,7 +644,7 @@ def refuse_two_values(replicates: Sequence[Sequence[float]]) -> None:
         raise InvalidInput(
             f"all replicates are {low} or {high}: such noise is not normal, and σ cannot be "
             "estimated from them. The last result was not recorded. Go on with all others by "
-            f"study.continued(sigma='bounded', reward_range=({low}, {high})), which needs no σ, and "
+            f"{continued(sigma='bounded', reward_range=(low, high))}, which needs no σ, and "
             "tell it the last one."
         )
 

@@ -130,9 +130,9 @@ class ByArm(Noise):
         """The smaller noise that was measured, in words."""
         return "such smaller σ"
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """To have them estimated."""
-        return ["sigma='estimate per arm'"]
+        return "estimate per arm"
 
 
 class Each(ByArm):
@@ -209,9 +209,9 @@ class EachWithinBlocks(Each):
         """The same for results without blocks."""
         return Each(*self.each)
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """A number for all arms."""
-        return [self.larger_number_for_all(spread)]
+        return self.larger_number_for_all(spread)
 
 
 def each_arm(what: str, values: Any, names: Sequence[Label]) -> list[Any]:

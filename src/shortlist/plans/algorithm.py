@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
@@ -164,7 +165,7 @@ class Planned(Algorithm):
         if problem.noise.needs_replicates and not self.uses_noise:
             raise InvalidSetting(
                 f"{self.name} makes plans of its own, without the replicates that "
-                f"sigma={problem.noise.word!r} needs: give a number for sigma, or another "
+                f"{setting('sigma', problem.noise.word)} needs: give a number for sigma, or another "
                 "algorithm, such as Guess-and-verify."
             )
         relation = self.relation(problem)

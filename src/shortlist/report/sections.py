@@ -176,7 +176,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
-        rows.append(("Still to come", analysis.say(str(analysis.remaining))))
+        rows.append(("Still to come", str(analysis.remaining)))
     return rows
 
 

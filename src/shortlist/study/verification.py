@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from shortlist.advice import advise, continued, reader, setting
 from shortlist.plans.evidence import expected_verification
 from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.printable import count
@@ -24,7 +25,7 @@ def cannot_verify(study: View) -> str:
         return (
             "a study with a budget stops when the budget is spent, and proves nothing: there is "
             "nothing to verify. Begin one without a budget, with these results: "
-            "new_study.carry_over(study)."
+            f"{advise('carry over')}."
         )
     if study.model.verifies:
         more = "It is done." if study.done else "Go on asking and telling until it stops."
@@ -37,7 +38,7 @@ def cannot_verify(study: View) -> str:
     if study.problem.blocks.shifts:
         return (
             "results of single arms say nothing where blocks are shifted. Go on with all results and "
-            "without features: study.continued(features=None)."
+            f"without features: {continued(features=None)}."
         )
     if study.problem.arms > MOST_ARMS:
         return (
@@ -48,7 +49,7 @@ def cannot_verify(study: View) -> str:
         return (
             "the initial pulls are not all in, so there is no list to verify yet: go on asking and "
             "telling. To rely on the arms' own results from the start, begin a study with "
-            "trust='guide'."
+            f"{setting('trust', 'guide')}."
         )
     return ""
 
@@ -75,9 +76,11 @@ def expected_evaluations(study: View) -> int:
 
 def price_of_proof(study: View) -> str:
     """What it costs to drop the assumption on the features, in a sentence; empty if it cannot be."""
-    if cannot_verify(study):
+    if cannot_verify(study) or not reader().has_study:
         return ""
     m = study.problem.m
     which = "this arm by results of its own" if m == 1 else f"these {m} by results of their own"
     needed = count(expected_evaluations(study), "more evaluation")
-    return f"About {needed} would verify {which}, if the means are as estimated: study.verify()."
+    return (
+        f"About {needed} would verify {which}, if the means are as estimated: {advise('verify')}."
+    )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from shortlist.advice import advise
 from shortlist.aim import Aim
 from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
@@ -179,6 +180,11 @@ class View:
         return self._log.ledger.open_at_changes()
 
     @property
+    def why_not_wider(self) -> str:
+        """Why ε cannot be made larger, in sentences; empty if it can."""
+        return self._log.why_not_wider()
+
+    @property
     def widenings(self) -> list[tuple[float, int]]:
         """The values that ε was widened to, and after how many evaluations each time."""
         steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
@@ -274,7 +280,7 @@ class View:
         if self.aim.why_final:
             return (
                 f"{self.aim.why_final} To evaluate more, begin a study with a larger budget and these "
-                "results: new_study.carry_over(study)."
+                f"results: {advise('carry over')}."
             )
         if self.problem.blocks.once and not self.round.until_decision:
             return "every arm has its result on every block: there is nothing to ask."

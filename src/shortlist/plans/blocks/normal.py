@@ -20,6 +20,7 @@ from typing import cast
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.arrays import Integers, Reals
 from shortlist.errors import InvalidSetting
 from shortlist.noise.estimated import NormalWithinBlocks, rounding_of
@@ -119,7 +120,7 @@ class NormalBlocks(CommonBlocks):
         if problem.blocks.number is not None:
             raise InvalidSetting(
                 "the results of a pool are fixed numbers, and not normal: with a pool write "
-                "sigma='bounded' and reward_range=(low, high)."
+                f"{setting('sigma', 'bounded')} and {setting('reward_range', ('low', 'high'))}."
             )
         arms = len(problem.features)
         self._all = Moments(*np.zeros((3, arms, arms)))  # of all blocks so far

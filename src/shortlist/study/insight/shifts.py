@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 from shortlist.plans.blocks.shifted import BlockEquations, ShiftedMeans, solved
@@ -213,7 +214,7 @@ def fit_within_blocks(study: View) -> Found:
         "warning",
         f"Differences within blocks are not linear in the features ({test}).",
         "The guarantee assumes that the means are linear, so it does not hold. "
-        f"study.continued(features=None) goes on with all results and without features. {ADAPTIVE}",
+        f"{goes_on('with all results and without features.', features=None)} {ADAPTIVE}",
     )
 
 
@@ -245,10 +246,8 @@ def together(study: View) -> tuple[str, Shifts] | None:
 
 def shifts_cancel(study: View, results: str = "all results") -> str:
     """What lets shifts cancel in a study without blocks."""
-    return (
-        f"study.continued({study.problem.noise.to_shift}) goes on with {results}, and the shifts "
-        "cancel; its answer is called heuristic."
-    )
+    how = f"with {results}, and the shifts cancel; its answer is called heuristic."
+    return goes_on(how, **study.problem.noise.to_shift)
 
 
 def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
@@ -262,11 +261,14 @@ def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
         f"Results that were {how} together share a shift ({test}): a plate or day effect, of about "
         f"{shifts.size:.2g} from one of {shifts.groups} groups to another."
     )
+    on = goes_on(
+        "with all results: each group is a block there, its shift cancels whatever it is, and "
+        f"{advise('ask')} gives whole plates.",
+        **study.problem.noise.to_shift,
+    )
     meaning = (
         "The guarantee assumes that a result is the arm's mean and fresh noise, so it does not hold. A "
-        f"larger σ is not the remedy. study.continued({study.problem.noise.to_shift}) goes on with all "
-        "results: each group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
-        "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
-        f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
+        f"larger σ is not the remedy. {on} With results from here its answer is called heuristic; a "
+        f"new study with {setting('blocks', 'shift')} proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
     )
     return "warning", words, meaning, "", shifts_cancel(study)

@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from shortlist.advice import advise
 from shortlist.errors import (
     InvalidInput,
     InvalidSetting,
@@ -383,7 +384,7 @@ class Run:
             first = min(pending, key=lambda trial: trial.number)
             again = self._log.free_in(first)
             what = (
-                f"if nobody is evaluating it any more, call study.cancel({first.number})"
+                f"if nobody is evaluating it any more, call {advise('cancel', trial=first.number)}"
                 if again is None
                 else f"if nothing is heard from there, it is given out again in {max(again, 0.0):.0f} s"
             )
