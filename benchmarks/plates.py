@@ -409,7 +409,7 @@ def remaining(runs: int) -> None:
                 said.append((study.evaluations, study.remaining()))
             total = study.evaluations
             for fraction in fractions:
-                told, ahead = min(said, key=lambda each: abs(each[0] - fraction * total))  # noqa: B023
+                told, ahead = min(said, key=lambda each: abs(each[0] - fraction * total))
                 if told == total or ahead.evaluations is None:
                     continue
                 most = np.inf if ahead.high is None else ahead.high

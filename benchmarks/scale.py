@@ -121,9 +121,8 @@ def prepared(name: str, start: str, K: int) -> tuple[Engine, np.ndarray]:
     few = shortlist.instances.from_arrays(x[: 5 * N], theta=theta, m=m, sigma=SIGMA)
     engine = find_algorithm(name).bind(few.problem(0.05, 0.0)).engine
     if K > 5 * N:
-        after = np.zeros(K, np.int64)
         setup = replace(engine.setup, features=x, noise=np.ones(K))
-        engine = replace(engine, setup=setup, after_pilot=after)
+        engine = replace(engine, setup=setup)
     if start == "each":
         engine = replace(engine, setup=replace(engine.setup, initial=np.arange(K)))
     return engine, np.vstack([x @ theta, np.full(K, SIGMA)])

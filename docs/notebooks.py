@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 import textwrap
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+DOWNLOAD = "Download this notebook"
 WIDTH = 100  # characters of a line; rows of tables, which have gaps, stay whole
 
 
@@ -27,6 +29,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         for name, content in pictures.items():
             files.append(File.generated(config, str(place.parent / name), content=content))
     return files
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """Let links to notebooks, which work in a clone, lead to their pages on the site."""
+    return re.sub(rf"(?<!\[{DOWNLOAD})\]\(([\w./-]+)\.ipynb\)", r"](\1.md)", markdown)
 
 
 def page(notebook: Path) -> tuple[str, dict[str, bytes]]:
@@ -46,7 +53,7 @@ def page(notebook: Path) -> tuple[str, dict[str, bytes]]:
                 parts.append(f"![What {source.splitlines()[-1].rstrip(';')} draws]({name})")
             else:
                 parts.append(f"```text\n{printed(output).rstrip()}\n```")
-    parts.append(f"[Download this notebook]({notebook.name})")
+    parts.append(f"[{DOWNLOAD}]({notebook.name})")
     return "\n\n".join(parts) + "\n", pictures
 
 

@@ -72,6 +72,14 @@ def nothing_left_in_the_repository() -> Iterator[None]:
     assert not left, "results were left in the repository: monkeypatch.chdir(tmp_path) before"
 
 
+@pytest.fixture(autouse=True)
+def failures_are_final(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test waits to repeat an evaluation that raised, unless it says ``retries``."""
+    loaded = sys.modules.get("shortlist.study.study")
+    if loaded is not None:
+        monkeypatch.setitem(loaded.Study.run.__kwdefaults__, "retries", 0)
+
+
 @pytest.fixture
 def without_garbage() -> None:
     """For what reaches the recursion limit: garbage of other tests, collected there, cannot be finalized."""

@@ -35,6 +35,7 @@ import numpy as np
 import pandas as pd
 
 from shortlist.errors import ShortlistError
+from shortlist.files.excel import workbook
 
 LIMIT = 30  # seconds of one case; the process that reads HDF5 is given 5
 CHUNK = 100
@@ -311,6 +312,11 @@ KINDS: dict[str, Kind] = {
     ),
     "features, Parquet": Kind(
         "a.parquet", made(ARMS.to_parquet, ARMS.reset_index(names="arm").to_parquet), features
+    ),
+    "features, Excel": Kind(
+        "a.xlsx",
+        lambda: [workbook([["arm", *ARMS], *ARMS.reset_index().to_numpy(object).tolist()])],
+        features,
     ),
     "screen.toml": Kind("screen.toml", text(TOML, TOML_2), screen, BESIDE),
     "screen, features.csv": Kind(

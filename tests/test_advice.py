@@ -19,7 +19,7 @@ import shortlist
 from command_line import PYTHON, SCREEN, check_advice, does, run, tell_two, write
 from once import once
 from report_pages import undrawn
-from shortlist.advice import CommandLine
+from shortlist.advice import CommandLine, advise, read_by
 from shortlist.errors import ShortlistError, StudyStopped
 
 ROWS = "arm,value\nC01,0.5\nC02,0.25\n"
@@ -300,24 +300,23 @@ def test_the_check_would_find_a_call() -> None:
 
 
 def test_what_an_arm_is_called_does_not_matter() -> None:
-    say = CommandLine("screen.db")
     for name, word in (("C07", "C07"), ("a b", '"a b"'), ("it's $5", "'it'\"'\"'s $5'")):
-        told = say(f"use study.tell(arm={name!r}, value=-0.5) now")
-        assert told == f"use `shortlist tell screen.db --arm {word} --value=-0.5` now"
-    assert say("arm 'study.reopened()' of study.dbx") == "arm 'study.reopened()' of study.dbx"
+        with read_by(CommandLine("screen.db")):
+            told = advise("tell", arm=name, value=-0.5)
+        assert told == f"`shortlist tell screen.db --arm {word} --value=-0.5`"
 
 
-def test_what_commands_rarely_say_is_translated_too() -> None:
-    say = CommandLine("screen.db")
-    cut = "repeat the call with if_told='same', or with a key= for unrequested data: it counts once"
-    assert say(cut) == "repeat the command: it counts once"
-    way = f"study.tell_many(shortlist.read_untold({'/tmp/a b.csv'!r}), if_told='same')"
-    assert (
-        say(f"tell them with {way}.") == 'tell them with `shortlist tell screen.db "/tmp/a b.csv"`.'
+def test_what_commands_rarely_say_fits_too() -> None:
+    with read_by(CommandLine("screen.db")):
+        assert advise("repeat") == "the command"
+        file = "/tmp/a b.csv"
+        assert advise("tell untold", file=file) == '`shortlist tell screen.db "/tmp/a b.csv"`'
+    assert advise("tell untold", file="a b.csv") == (
+        "study.tell_many(shortlist.read_untold('a b.csv'), if_told='same')"
     )
 
 
 def test_a_client_that_sends_json_is_told_what_to_send() -> None:
-    words = "add measured_again=True"
-    assert CommandLine()(words) == "add --measured-again"
-    assert CommandLine(is_json=True)(words) == 'add "measured_again": true'
+    for is_json, words in ((False, "--measured-again"), (True, '"measured_again": true')):
+        with read_by(CommandLine(is_json=is_json)):
+            assert advise("say measured again") == words

@@ -211,6 +211,9 @@ def test_every_replicate_is_looked_at_for_extremes_and_skewness(sigma: str) -> N
     noise = np.random.default_rng(1)
     skewed["a2"] = (2.0 - 0.1 * noise.exponential(size=40)).tolist()
     assert level(skewed) == "warning"
+    slightly = replicates(1, each=400)
+    slightly["a2"] = (2.0 - 0.1 * noise.gamma(8.0, size=400)).tolist()
+    assert level(slightly) == "note"
 
 
 def test_stated_noise_that_need_not_be_normal_is_not_tested_for_it() -> None:

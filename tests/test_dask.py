@@ -208,7 +208,7 @@ def test_a_study_asks_on_a_cluster_what_it_asks_here(client: Any, given: str) ->
     here, there = study(), study()
     here.run(by_seed, progress=False)
     where = client if given == "client" else client.get_executor()
-    found = there.run(by_seed, executor=where, progress=False)
+    found = there.run(by_seed, executor=where, batch=1, progress=False)
     assert found.final
     assert there.fingerprint == here.fingerprint
 
@@ -267,7 +267,7 @@ def test_an_objective_that_cannot_travel_leaves_nothing_behind(client: Any) -> N
     with pytest.raises(TypeError, match=r"(?i)serialize|pickle"):
         s.run(lambda trial: lock.locked(), executor=client, batch=2, progress=False)
     assert [trial.state for trial in s.trials] == ["pending"] * 2
-    s.run(by_seed, executor=client, max_evaluations=2, progress=False)
+    s.run(by_seed, executor=client, batch=1, max_evaluations=2, progress=False)
     assert [trial.state for trial in s.trials] == ["told"] * 2
 
 
@@ -323,8 +323,8 @@ def test_what_dask_gives_up_is_not_lost(client: Any, tmp_path: Path, max_failure
     with killed_in_the_middle(5, tmp_path / "pid", by_seed) as objective:
         if max_failures == 0:
             with pytest.raises(distributed.KilledWorker):
-                there.run(objective, executor=client, progress=False)
+                there.run(objective, executor=client, batch=1, progress=False)
             assert [trial.number for trial in there.pending] == [5]
-        there.run(objective, executor=client, max_failures=max_failures, progress=False)
+        there.run(objective, executor=client, batch=1, max_failures=max_failures, progress=False)
     assert results(there) == results(here)
     assert {trial.state for trial in there.trials} == {"told"}

@@ -48,7 +48,7 @@ def test_decisions_are_those_of_a_study_of_the_negated_results(algorithm):
 def test_the_shortlist_has_the_smallest_means_the_smallest_first():
     low, _ = pair("m-LinGapE")
     assert set(low.shortlist.names) == {"elm", "yew"}
-    assert low.shortlist.table["mean"].is_monotonic_increasing
+    assert low.shortlist.table["estimate"].is_monotonic_increasing
     assert low.shortlist.names[0] == NAMES[int(np.argmin(MEANS))]
 
 
@@ -56,11 +56,11 @@ def test_history_trials_and_pictures_have_the_values_as_they_were_told():
     low, high = pair("m-LinGapE")
     past, other = low.history(), high.history()
     np.testing.assert_array_equal(past.frame["value"], -other.frame["value"])
-    np.testing.assert_array_equal(past.checkpoints["mean"], -other.checkpoints["mean"])
+    np.testing.assert_array_equal(past.checkpoints["estimate"], -other.checkpoints["estimate"])
     assert (past.checkpoints["lower"] <= past.checkpoints["upper"]).all()
     np.testing.assert_array_equal(past.differences, other.differences)
     moment = last_moment(low)
-    means = moment.table["mean"].iloc[most_contested(moment)]
+    means = moment.table["estimate"].iloc[most_contested(moment)]
     assert means.is_monotonic_increasing
     assert "b minus the arm" in _words(shortlist.plot.intervals(low))
     assert "the arm minus b" in _words(shortlist.plot.intervals(high))
@@ -129,7 +129,7 @@ def test_going_on_without_features_keeps_the_direction():
 
 def test_sigma_may_be_estimated():
     given = {"sigma": "estimate", "m": 1, "arms": NAMES, "seed": 2, "direction": "minimize"}
-    study = shortlist.Study(X, algorithm="m-LinGapE", **given)
+    study = shortlist.Study(X, algorithm="Guess-and-verify", **given)
     noise = np.random.default_rng(0)
     found = study.run(
         lambda trial: MEANS[trial.arm] + 0.05 * noise.standard_normal(), progress=False

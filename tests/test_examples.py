@@ -14,7 +14,7 @@ SAID = {
     "ask_tell": "the 3 best of 12, with 95 % confidence",
     "prompts": "Scoring every prompt on every question takes 8,000 evaluations.",
     "plates": "results independent but for a shift that each block shares",
-    "queues": "The 3 of smallest mean, of 12, up to a difference of 0.05, with 95 % confidence",
+    "queues": "If the noise is normal: the 3 of smallest mean, of 12, up to a difference of 0.05, with 95 % confidence",
     "race": "Race",
     "dataframe": "Forecast: about ",
 }

@@ -117,11 +117,13 @@ def test_bad_files_are_explained(tmp_path: Path) -> None:
     (tmp_path / "x.npy").write_text("no")
     (tmp_path / "x.csv").write_text("no")
     (tmp_path / "x.xlsx").write_text("no")
+    (tmp_path / "x.ods").write_text("no")
     for name, words in (
         ("x.parquet", "cannot be read"),
         ("x.npy", "cannot be read"),
         ("x.csv", "a name is expected, then numbers"),
-        ("x.xlsx", "not a .csv, .tsv, .parquet or .npy file"),
+        ("x.xlsx", "is not an Excel workbook"),
+        ("x.ods", "not a .csv, .tsv, .xlsx, .parquet or .npy file"),
         ("none.npy", "no file"),
     ):
         with pytest.raises(InvalidFeatures, match=words):

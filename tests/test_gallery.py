@@ -6,6 +6,7 @@ import ast
 import importlib.util
 import io
 import json
+import re
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,25 @@ def test_a_notebook_is_stored_with_its_outputs_and_no_error(path: Path) -> None:
 def test_a_notebook_can_be_found(path: Path) -> None:
     root = GALLERY.parents[1]
     assert f"gallery/{path.stem}.md" in (root / "mkdocs.yml").read_text()
-    assert f"]({path.stem}.md)" in (GALLERY / "index.md").read_text()
+    assert f"]({path.name})" in (GALLERY / "index.md").read_text()
     assert f"](docs/gallery/{path.name})" in (root / "README.md").read_text()
+
+
+def test_links_lead_to_files_in_a_clone_and_to_pages_on_the_site() -> None:
+    pytest.importorskip("mkdocs")
+    path = GALLERY.parent / "notebooks.py"
+    spec = importlib.util.spec_from_file_location("notebooks", path)
+    assert spec
+    assert spec.loader
+    made = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(made)
+    for page in (*GALLERY.parent.rglob("*.md"), *GALLERY.glob("*.ipynb")):
+        links = re.findall(r"\]\((?!https?:|mailto:)([^)#\s]+)", page.read_text())
+        assert [link for link in links if not (page.parent / link).exists()] == [], page
+    index = made.on_page_markdown((GALLERY / "index.md").read_text())
+    for notebook in NOTEBOOKS:
+        assert f"]({notebook.stem}.md)" in index
+        assert f"]({notebook.name})" in made.on_page_markdown(made.page(notebook)[0])
 
 
 def test_a_page_breaks_long_sentences_and_keeps_rows_of_tables_whole() -> None:

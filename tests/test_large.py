@@ -206,10 +206,8 @@ def test_passes_choose_the_pivots_of_a_whole_decomposition(kind: str) -> None:
     x *= {"generic": 1.0, "skewed": 8.0 ** -np.arange(15), "heavy": 1.0}[kind]
     if kind == "heavy":
         x *= np.exp(3.0 * normal(4000, 1, 1))
-    basis = normal(15, 15, 2)
-    for found, seen in ((initialization.span(x), x), (initialization.span(x, basis), x @ basis)):
-        pivots = qr(seen.T, mode="r", pivoting=True)[-1]
-        assert found.tolist() == sorted(pivots[:15].tolist())
+    pivots = qr(x.T, mode="r", pivoting=True)[-1]
+    assert initialization.span(x).tolist() == sorted(pivots[:15].tolist())
 
 
 @pytest.mark.parametrize("skew", [1.0, 1e7])

@@ -49,7 +49,7 @@ def test_means_are_at_the_level_of_the_average_block():
     study = measured(begin(), 60)
     levels = [value(trial) - MEANS[trial.arm] for trial in study.taken]
     table = study.table().sort_values("name")
-    assert (np.abs(table["mean"] - MEANS - np.mean(levels)) < 1.0).all()
+    assert (np.abs(table["estimate"] - MEANS - np.mean(levels)) < 1.0).all()
     relative = MEANS - MEANS.mean()
     level = float(table["mean"].mean())
     assert (table["lower"] < relative + level).all()
@@ -299,6 +299,35 @@ def test_what_remains_counts_wells_that_are_open_and_those_of_controls():
     for trial in plate[:5]:
         study.tell(trial, results.value(trial))
     assert study.remaining().evaluations == before - 5
+
+
+def test_tell_repeats_a_doubt_that_stands_and_the_last_line_says_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The means are a V in the one feature; it was said once, when it was first seen."""
+    monkeypatch.chdir(tmp_path)
+    line = np.linspace(-1.0, 1.0, 12)
+    rows = [f"{name},{x}" for name, x in zip("abcdefghijkl", line, strict=True)]
+    Path("f.csv").write_text("\n".join(["name,x", *rows]))
+    Path("screen.toml").write_text(
+        'features = "f.csv"\nm = 1\nsigma = 0.2\nepsilon = 0.01\nblocks = "shift"\nseed = 1\n'
+    )
+    does("new", "screen.toml")
+    for plate in range(5):
+        does("ask", "screen.toml", "-n", "12", "--out", f"{plate}.csv")
+        heading, *wells = Path(f"{plate}.csv").read_text().splitlines()
+        arm = heading.split(",").index("arm")
+        means = [2.0 * abs(line[ord(well.split(",")[arm]) - ord("a")]) for well in wells]
+        noise = np.random.default_rng(plate).normal(plate, 0.2, len(wells))
+        filled = [f"{well}{float(v)}" for well, v in zip(wells, means + noise, strict=True)]
+        Path(f"{plate}.csv").write_text("\n".join([heading, *filled]))
+        told = does("tell", "screen.toml", f"{plate}.csv")
+        if plate >= 2:
+            assert "note: Differences within blocks are not linear in the features" in told.stderr
+            state = " ".join(told.stdout.split())
+            assert state.endswith(
+                "the results contradict that the means are linear in the features."
+            )
 
 
 # The table of docs/plates.md: each row is tried, by its first cell, and so is what it says to do instead.

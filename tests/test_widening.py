@@ -246,7 +246,7 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = asked("widen", "study.db")
     assert done["done"]
     assert done["epsilon"] == wider
-    fails(run("widen", "study.db"), 2, "no ε would end the study now")
+    fails(run("widen", "study.db"), 2, "the study has stopped")
 
 
 def test_the_server(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from shortlist.simulation.outlook import forecast as forecast
     from shortlist.study.running.untold_results import read_untold as read_untold
     from shortlist.study.study import Study as Study
+    from shortlist.study.trial import Trial as Trial
 
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Guided",
     "PairsInDoubt",
     "Study",
+    "Trial",
     "algorithms",
     "compare",
     "data",
@@ -57,6 +59,7 @@ _HOMES = {
     "Guided": "shortlist.plans.guess_and_verify",
     "PairsInDoubt": "shortlist.plans.pairs_in_doubt",
     "Study": "shortlist.study.study",
+    "Trial": "shortlist.study.trial",
     "compare": "shortlist.simulation.comparison",
     "forecast": "shortlist.simulation.outlook",
     "read_untold": "shortlist.study.running.untold_results",

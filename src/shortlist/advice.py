@@ -1,91 +1,127 @@
-"""Advice in messages, for readers who do not use Python.
+"""What a message advises, in its reader's words: calls in Python, commands at the command line.
 
-A message says what to do as a call: ``study.reopen()``, or a setting: ``trust='guide'``. It is written
-once, where it is raised. The command line and the server, which know that their readers use commands,
-translate the calls that are in the table here.
+A message is made of our own text and of what a user gave, such as the names of arms. Whoever makes one
+asks for the advice in it by what is to be done, ``advise("tell", arm="C07")``; nothing is reworded later.
+The reader uses Python unless ``read_by`` says otherwise, as the command line and the server do.
 """
 
 from __future__ import annotations
 
-import ast
+import json
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
 
-VALUE = r"(?P<value>[-+.\w]+|…)"
-ARM = r"""(?P<arm>'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+|…)"""
-BLOCK = ARM.replace("<arm>", "<block>")
-# From a call in a message to what the command line does in its place: {study} is the study that the
-# command named, {value} and {arm} are what the call has.
-COMMANDS = {
-    r"study\.shortlist\.certain": "`shortlist status {study}`",
-    r"study\.shortlist\.guarantee": "`shortlist status {study} --guarantee`",
-    r"(?:read )?study\.shortlist": "`shortlist status {study}`",
-    r"study\.pending": "`shortlist status {study}`",
-    r"study\.table\(\)": "`shortlist export {study} --table`",
-    r"study\.ask\(n\)": "`shortlist ask {study} --out plate.csv`",
-    r"(?:call )?study\.reopen\(\)": "`shortlist reopen {study}`",
-    r"study\.verify\(\)": "`shortlist verify {study}`",
-    rf"study\.widen\(epsilon={VALUE}\)": "`shortlist widen {study} --epsilon {value}`",
-    r"study\.fail\((?P<trial>trial)\)": "`shortlist fail {study} TRIAL`",
-    r"study\.cancel\((?P<trial>\d+)\)": "`shortlist cancel {study} {trial}`",
-    rf"study\.correct\((?P<trial>\d+), {VALUE}, reason=…\)": (
-        "`shortlist correct {study} {trial} --value={value} --reason TEXT`"
+# What is to be done: the call, and the command. {study} is the study that the command named.
+ACTIONS = {
+    "answer": ("study.shortlist", "`shortlist status {study}`"),
+    "read": ("read study.shortlist", "`shortlist status {study}`"),
+    "certain": ("study.shortlist.certain", "`shortlist status {study}`"),
+    "guarantee": ("study.shortlist.guarantee", "`shortlist status {study} --guarantee`"),
+    "pending": ("study.pending", "`shortlist status {study}`"),
+    "table": ("study.table()", "`shortlist export {study} --table`"),
+    "ask": ("study.ask(n)", "`shortlist ask {study} --out plate.csv`"),
+    "ask for": ("study.ask({count})", "`shortlist ask {study} -n {count} --out plate.csv`"),
+    "reopen": ("study.reopen()", "`shortlist reopen {study}`"),
+    "call reopen": ("call study.reopen()", "`shortlist reopen {study}`"),
+    "readmit": ("study.readmit()", "`shortlist readmit {study}`"),
+    "call readmit": ("call study.readmit()", "`shortlist readmit {study}`"),
+    "verify": ("study.verify()", "`shortlist verify {study}`"),
+    "widen": ("study.widen(epsilon={epsilon})", "`shortlist widen {study} --epsilon {epsilon}`"),
+    "fail": ("study.fail(trial)", "`shortlist fail {study} TRIAL`"),
+    "cancel": ("study.cancel({trial})", "`shortlist cancel {study} {trial}`"),
+    "correct": (
+        "study.correct({trial}, {value}, reason=…)",
+        "`shortlist correct {study} {trial} --value={value} --reason TEXT`",
     ),
-    rf"study\.tell\(arm={ARM}, value={VALUE}\)": (
-        "`shortlist tell {study} --arm {arm} --value={value}`"
+    "correct it": (
+        "study.correct({trial}, value, reason=…)",
+        "`shortlist correct {study} {trial} --value=X --reason TEXT`",
     ),
-    rf"study\.tell\(arm={ARM}, value={VALUE}, block={BLOCK}\)": (
-        "`shortlist tell {study} --arm {arm} --block {block} --value={value}`"
+    "tell": (
+        "study.tell(arm={arm}, value={value})",
+        "`shortlist tell {study} --arm {arm} --value={value}`",
     ),
-    r"(?:call )?study\.readmit\(\)": "`shortlist readmit {study}`",
-    rf"study\.retire\({ARM}, reason=…, whatever_the_results=True\)": (
-        "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`"
+    "tell with block": (
+        "study.tell(arm={arm}, value={value}, block={block})",
+        "`shortlist tell {study} --arm {arm} --block {block} --value={value}`",
     ),
-    r"study\.continued\(sigma='bounded', reward_range=\((?P<low>[-+.\w]+), (?P<high>[-+.\w]+)\)\),?": (
-        '`shortlist new NEW.toml --from {source}`, with sigma = "bounded" and reward_range = '
-        "[{low}, {high}] in it,"
+    "tell untold": (
+        "study.tell_many(shortlist.read_untold({file}), if_told='same')",
+        "`shortlist tell {study} {file}`",
     ),
-    r"study\.continued\(threshold='self_normalized'\)": (
-        '`shortlist new NEW.toml --from {source}`, with threshold = "self_normalized" and no S in it,'
+    "retire": (
+        "study.retire({arm}, reason=…, whatever_the_results=True)",
+        "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`",
     ),
-    r"study\.continued\((?P<changes>(?:'[^']*'|[^'()]|\([^()]*\))+)\)": (
-        "`shortlist continue {study} {changes}`"
+    "carry over": ("new_study.carry_over(study)", "`shortlist new NEW.toml --from {source}`"),
+    "load": ("Study.load(storage)", "`shortlist status {study}`"),
+    "name it": ("by Study.load(storage, name)", "with --study NAME"),
+    "fetch": ("call shortlist.data.fetch()", "run `shortlist data fetch`"),
+    "repeat": (
+        "the call with if_told='same', or with a key= for unrequested data",
+        "the command",
     ),
-    r"study\.ask\((?P<value>\d+)\)": "`shortlist ask {study} -n {value} --out plate.csv`",
-    r"new_study\.carry_over\(study\)": "`shortlist new NEW.toml --from {source}`",
-    r"Study\.load\(storage\)": "`shortlist status {study}`",
-    r"by Study\.load\(storage, name\)": "with --study NAME",
-    r", with Study\.load\(storage, \w+=…\)": "",
-    r"call shortlist\.data\.fetch\(\)": "run `shortlist data fetch`",
-    r"study\.tell_many\(shortlist\.read_untold\((?P<file>'(?:[^'\\]|\\.)*')\), if_told='\w+'\)": (
-        "`shortlist tell {study} {file}`"
-    ),
-    r"the call with if_told='\w+', or with a key= for unrequested data": "the command",
-    r"\bmeasured_again=True": "--measured-again",
-    r"give block=…": "give --block NAME, or in a file a column block",
-}
-# What `shortlist continue` has for a change, where that is not its name and its value.
-OPTIONS = {
-    "features=None": "--without-features",
-    "trust='guide'": "--guide",
-    "intercept=True": "--intercept",
+    "say measured again": ("measured_again=True", "--measured-again"),
+    "take last states": ("semantics=Semantics(unsettled='last')", "--last-states"),
+    "give block": ("give block=…", "give --block NAME, or in a file a column block"),
 }
 JSON = {
-    r"\bmeasured_again=True": '"measured_again": true',
-    r"give block=…": 'give "block"',
+    "say measured again": '"measured_again": true',
+    "give block": 'give "block"',
 }
-SETTING = re.compile(
-    r"\b(?P<key>sigma|threshold|trust|audit|S|reward_range)="
-    r"(?P<value>'[^']*'|\([^()]*\)|True|False|[-+.\de]*\d|…)"
-)
+# What stands for a value that the reader knows.
+UNKNOWN = {"arm": "NAME", "block": "BLOCK", "value": "X", "epsilon": "X"}
+# What `shortlist continue` has for a change, where that is not its name and its value.
+OPTIONS = {
+    ("features", None): "--without-features",
+    ("trust", "guide"): "--guide",
+    ("intercept", True): "--intercept",
+}
+FROM_FILE = ("reward_range", "threshold")  # settings that only a screen.toml has
+
+
+class Python:
+    """A reader who has a study at hand, and calls its methods.
+
+    Examples
+    --------
+    >>> Python().advise("tell", arm="C07", value=0.5)
+    "study.tell(arm='C07', value=0.5)"
+    >>> Python().continued(sigma="bounded", reward_range=(0, 1))
+    "study.continued(sigma='bounded', reward_range=(0, 1))"
+    """
+
+    has_study = True  # which can go on
+
+    def advise(self, action: str, /, **given: object) -> str:
+        """What to do."""
+        said = {key: "…" if value is None else repr(value) for key, value in given.items()}
+        return ACTIONS[action][0].format(**said)
+
+    def continued(self, **changes: object) -> str:
+        """How to continue with other settings."""
+        return f"study.continued({', '.join(self.setting(*each) for each in changes.items())})"
+
+    def goes_on(self, how: str, /, **changes: object) -> str:
+        """What goes on, and how: the study with other settings, or if there are none its verification."""
+        return f"{self.continued(**changes) if changes else self.advise('verify')} goes on {how}"
+
+    def setting(self, key: str, value: object) -> str:
+        """A setting."""
+        return f"{key}={_literal(value)}"
+
+    def loaded_with(self, argument: str) -> str:
+        """How a program opens a study that has rules of the user's own, at the end of a sentence."""
+        return f", with Study.load(storage, {argument}=…)"
 
 
 @dataclass(frozen=True)
-class CommandLine:
-    """Translates messages about the study that a command named.
+class CommandLine(Python):
+    """A reader who gives commands about a study, and whose settings stand in a screen.toml.
 
     Parameters
     ----------
@@ -98,32 +134,51 @@ class CommandLine:
 
     Examples
     --------
-    >>> say = CommandLine("screen.db", "a b")
-    >>> say("final: read study.shortlist, or call study.reopen() to go on")
-    'final: `shortlist status screen.db --study "a b"`, or `shortlist reopen screen.db --study "a b"` to go on'
-    >>> CommandLine("screen.db")("study.correct(3, 0.5, reason=…) corrects it")
-    '`shortlist correct screen.db 3 --value=0.5 --reason TEXT` corrects it'
-    >>> CommandLine()("begin a study with trust='guide', or reward_range=(low, high)")
-    'begin a study with trust = "guide", or reward_range = [low, high]'
+    >>> here = CommandLine("screen.db", "a b")
+    >>> here.advise("reopen")
+    '`shortlist reopen screen.db --study "a b"`'
+    >>> here.continued(features=None, sigma="estimate per arm")
+    '`shortlist continue screen.db --study "a b" --without-features --sigma "estimate per arm"`'
+    >>> CommandLine("screen.db").advise("correct", trial=3, value=0.5)
+    '`shortlist correct screen.db 3 --value=0.5 --reason TEXT`'
+    >>> here.setting("trust", "guide"), here.setting("reward_range", (0, 1))
+    ('trust = "guide"', 'reward_range = [0, 1]')
     """
 
     place: str = "STUDY"
     name: str | None = None
     is_json: bool = False
 
-    def __call__(self, message: str) -> str:
-        """The message, with commands in place of calls and settings as a screen.toml has them."""
-        place = shell_word(self.place)
-        named = f" --study {shell_word(self.name)}" if self.name else ""
-        source = f"{place} --from-study {shell_word(self.name)}" if self.name else place
-        for call, command in (COMMANDS | JSON if self.is_json else COMMANDS).items():
+    def advise(self, action: str, /, **given: object) -> str:
+        """What to do."""
+        if self.is_json and action in JSON:
+            return JSON[action]
+        words = {key: _word(key, value) for key, value in given.items()}
+        return ACTIONS[action][1].format(study=self._study, source=self._source, **words)
 
-            def written(found: re.Match[str], command: str = command) -> str:
-                words = {key: _word(key, text) for key, text in found.groupdict().items()}
-                return command.format(study=place + named, source=source, **words)
+    def continued(self, **changes: object) -> str:
+        """How to continue with other settings: a command, or a screen.toml for those it lacks."""
+        if any(key in changes for key in FROM_FILE):
+            settings = " and ".join(self.setting(*each) for each in changes.items())
+            without = " and no S" if "threshold" in changes else ""
+            return f"{self.advise('carry over')}, with {settings}{without} in it,"
+        options = (
+            OPTIONS.get((key, value)) if isinstance(value, str | bool | None) else None
+            for key, value in changes.items()
+        )
+        said = (
+            option or f"--{key} {_word(key, value)}"
+            for option, (key, value) in zip(options, changes.items(), strict=True)
+        )
+        return f"`shortlist continue {self._study} {' '.join(said)}`"
 
-            message = re.sub(call, written, message)
-        return SETTING.sub(_in_toml, message)
+    def setting(self, key: str, value: object) -> str:
+        """A setting."""
+        return f"{key} = {_toml(value)}"
+
+    def loaded_with(self, argument: str) -> str:
+        """Nothing: no command can."""
+        return ""
 
     def line(self, command: str, more: str = "") -> str:
         """A command about the study.
@@ -133,51 +188,116 @@ class CommandLine:
         >>> CommandLine("screen.toml", "screen, without features").line("ask", "-n 8")
         'shortlist ask screen.toml --study "screen, without features" -n 8'
         """
-        words = ["shortlist", command, shell_word(self.place)]
-        words += ["--study", shell_word(self.name)] if self.name else []
-        return " ".join([*words, more]).rstrip()
+        return " ".join(["shortlist", command, self._study, more]).rstrip()
+
+    @property
+    def _study(self) -> str:
+        return shell_word(self.place) + (f" --study {shell_word(self.name)}" if self.name else "")
+
+    @property
+    def _source(self) -> str:
+        named = f" --from-study {shell_word(self.name)}" if self.name else ""
+        return shell_word(self.place) + named
 
 
-def translated(report: Any, here: Callable[[str], str]) -> Any:
-    """A report as JSON has it, with every text in it translated.
-
-    Examples
-    --------
-    >>> translated({"words": ["study.verify()"]}, CommandLine("screen.db"))
-    {'words': ['`shortlist verify screen.db`']}
-    """
-    if isinstance(report, dict):
-        return {key: translated(value, here) for key, value in report.items()}
-    if isinstance(report, list):
-        return [translated(each, here) for each in report]
-    return here(report) if isinstance(report, str) else report
+_READER: ContextVar[Python] = ContextVar("reader", default=Python())  # noqa: B039 - it never changes
 
 
-def _word(key: str, text: str) -> str:
-    """What a call has, as a command takes it."""
-    if key == "changes":
-        return " ".join(map(_option, re.split(r", (?=\w+=)", text)))
-    if text in ("…", "value", "trial"):
-        return {"arm": "NAME", "block": "BLOCK", "value": "X"}.get(key, "TRIAL")
-    return shell_word(str(ast.literal_eval(text))) if text[0] in "'\"" else text
+def reader() -> Python:
+    """Who reads what is said now."""
+    return _READER.get()
 
 
-def _option(change: str) -> str:
-    """A change that a study is continued with, as the command takes it.
+@contextmanager
+def read_by(reader: Python) -> Iterator[None]:
+    """Let this be the reader of what is said meanwhile.
 
     Examples
     --------
-    >>> _option("features=None"), _option("sigma='estimate per arm'"), _option("epsilon=0.1")
-    ('--without-features', '--sigma "estimate per arm"', '--epsilon 0.1')
+    >>> with read_by(CommandLine("screen.db")):
+    ...     advise("verify")
+    '`shortlist verify screen.db`'
+    >>> advise("verify")
+    'study.verify()'
     """
-    key, _, value = change.partition("=")
-    return OPTIONS.get(change) or f"--{key} {_word('value', value)}"
+    before = _READER.set(reader)
+    try:
+        yield
+    finally:
+        _READER.reset(before)
 
 
-def _in_toml(found: re.Match[str]) -> str:
-    """A setting as a screen.toml has it."""
-    value = found["value"].replace("'", '"').replace("(", "[").replace(")", "]")
-    return f"{found['key']} = {value.lower() if value in ('True', 'False') else value}"
+def advise(action: str, /, **given: object) -> str:
+    """What to do, for whoever reads it; None stands for a value that the reader knows.
+
+    Examples
+    --------
+    >>> advise("tell", arm="C07", value=None)
+    "study.tell(arm='C07', value=…)"
+    """
+    return reader().advise(action, **given)
+
+
+def continued(**changes: object) -> str:
+    """How to continue a study with other settings, for whoever reads it."""
+    return reader().continued(**changes)
+
+
+def goes_on(how: str, /, **changes: object) -> str:
+    """What goes on, and how, for whoever reads it.
+
+    Examples
+    --------
+    >>> goes_on("with all results.", epsilon=0.1)
+    'study.continued(epsilon=0.1) goes on with all results.'
+    """
+    return reader().goes_on(how, **changes)
+
+
+def setting(key: str, value: object = ...) -> str:
+    """A setting, for whoever reads it; without a value, one that the reader knows.
+
+    Examples
+    --------
+    >>> setting("trust", "guide"), setting("S")
+    ("trust='guide'", 'S=…')
+    """
+    return reader().setting(key, value)
+
+
+def _literal(value: object) -> str:
+    """A value as Python has it; names stand for numbers that the reader knows.
+
+    Examples
+    --------
+    >>> _literal(("low", "high")), _literal("guide"), _literal(...)
+    ('(low, high)', "'guide'", '…')
+    """
+    if value is ...:
+        return "…"
+    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else repr(value)
+
+
+def _toml(value: object) -> str:
+    """A value as a screen.toml has it.
+
+    Examples
+    --------
+    >>> print(_toml({"DMSO": 2}), _toml(True), _toml(("low", "high")))
+    {"DMSO" = 2} true [low, high]
+    """
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_toml(key)} = {_toml(each)}' for key, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str | bool):
+        return json.dumps(value, ensure_ascii=False)
+    return _literal(value).replace("(", "[").replace(")", "]")
+
+
+def _word(key: str, value: object) -> str:
+    """A value as a command takes it."""
+    return UNKNOWN.get(key, "TRIAL") if value in (None, ...) else shell_word(str(value))
 
 
 def shell_word(word: str) -> str:

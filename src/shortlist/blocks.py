@@ -15,18 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from shortlist.advice import advise, setting
 from shortlist.arrays import NO_BLOCK, Label
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, unknown_name
 
 MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
 LAST_NUMBER = 2**53  # of a block: a number that every program reads exactly
-WITHOUT_ARM = (
-    "begin a study without the arm. It may be given these results, "
-    "new_study.carry_over(study); its guarantee then assumes that it would lack the arm whatever the "
-    "results."
-)
-
 Numbers = dict[Label | None, int]  # by what a block is called
 KINDS: dict[str, type[Blocks]] = {}  # by their words, filled where a class is defined
 
@@ -411,7 +406,7 @@ class Pool(Blocks):
     @property
     def without_arm(self) -> str:
         """A study without it."""
-        return WITHOUT_ARM
+        return without_arm()
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -473,7 +468,7 @@ class Random(Blocks):
     @property
     def without_arm(self) -> str:
         """A study without it."""
-        return WITHOUT_ARM
+        return without_arm()
 
     def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """A number of its own: equal numbers are other blocks there and here."""
@@ -538,8 +533,9 @@ class Shift(Blocks):
         """Raise for one trial: there is nothing on its block to compare it with."""
         if count < 2:
             raise InvalidSetting(
-                "with blocks='shift' every request is a block, and a single result says nothing: it "
-                "has nothing to be compared with. Ask for a whole plate, such as study.ask(24); a run "
+                f"with {setting('blocks', 'shift')} every request is a block, and a single result says "
+                "nothing: it has nothing to be compared with. Ask for a whole plate, such as "
+                f"{advise('ask for', count=24)}; a run "
                 "needs batch=24, say."
             )
 
@@ -548,7 +544,7 @@ class Shift(Blocks):
         """A study without it, of which nothing is proven with these results."""
         return (
             "begin a study without the arm. It may be given these results, "
-            "new_study.carry_over(study); its answer is then called heuristic."
+            f"{advise('carry over')}; its answer is then called heuristic."
         )
 
     def room(self, batch: int, under_way: int) -> int:
@@ -588,6 +584,15 @@ class Shift(Blocks):
         )
 
 
+def without_arm() -> str:
+    """A study without an arm, of which all is proven with these results."""
+    return (
+        "begin a study without the arm. It may be given these results, "
+        f"{advise('carry over')}; its guarantee then assumes that it would lack the arm whatever the "
+        "results."
+    )
+
+
 def _counted(block: Any, end: int) -> int:
     """The number of a block, which may come as text, if it is below ``end``.
 
@@ -602,7 +607,8 @@ def _counted(block: Any, end: int) -> int:
     """
     if block is None or block == "":
         raise InvalidInput(
-            "a result of a study with blocks needs its block: give block=…; nothing was told."
+            "a result of a study with blocks needs its block: "
+            f"{advise('give block')}; nothing was told."
         )
     number = block
     if isinstance(block, str) and DIGITS.fullmatch(block):

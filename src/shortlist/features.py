@@ -240,7 +240,7 @@ def _read_file(path: str) -> Features:
         from shortlist.files.arrow import from_parquet
 
         return Features(*from_parquet(path))
-    if path.lower().endswith((".csv", ".tsv", ".txt")):
+    if path.lower().endswith((".csv", ".tsv", ".txt", ".xlsx")):
         from shortlist.files.csv_files import read_table
 
         names, columns, rows = read_table(Path(path))
@@ -248,7 +248,7 @@ def _read_file(path: str) -> Features:
             LOGGER.info("%s has no column of names: arms are named by their rows, from 0", path)
         return Features(rows, names, columns)
     raise InvalidFeatures(
-        f"features: {path!r} is not a .csv, .tsv, .parquet or .npy file. Read it yourself, for "
+        f"features: {path!r} is not a .csv, .tsv, .xlsx, .parquet or .npy file. Read it yourself, for "
         "instance with pandas, and pass the table."
     )
 

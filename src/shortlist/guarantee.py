@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
+from shortlist.advice import advise
 from shortlist.blocks import NoBlocks
 from shortlist.printable import count, slack_words
 from shortlist.problem import Problem
@@ -375,7 +376,7 @@ def in_two_lines(
     if more:
         besides = (
             f" It also depends on how the study went ({', '.join(more)}): "
-            "study.shortlist.guarantee says how."
+            f"{advise('guarantee')} says how."
         )
     free = f"; {claim.not_assumed}" if claim.not_assumed else ""
     return f"{first}\nAssumes: {', '.join(filter(None, listed))}{free}.{besides}"
@@ -566,6 +567,7 @@ class Course:
 
     out_of_order: bool = False
     unasked: int = 0
+    uncounted: int = 0  # of these, for the turn of their block has not come, or was over
     open_at_changes: int = 0  # from which on evidence counts, and told later
     carried: int = 0  # from an earlier study
     sources: str = ""  # how those studies ended
@@ -606,12 +608,19 @@ def conditions_of(course: Course) -> list[Condition]:
         else ": the claim holds with its probability given all of them"
     )
     corrected = ", nor results before they were corrected" if course.corrected else ""
+    uncounted = (
+        f" Of them {course.uncounted:,} count for the list that is shown before the stop, and for what "
+        "is certain whatever the missing results are, and for nothing else: their block has not had its "
+        "turn, or had it before they were told."
+        if course.uncounted
+        else ""
+    )
     sentences = {
         ("Order", course.out_of_order): "Some results were processed before others that had been "
         f"asked for earlier. {BLIND}",
         ("Unrequested data", course.unasked): "Results told without having been asked for: "
         f"{course.unasked:,}. Whether and when they were told depended neither on their values nor on "
-        "any result that was known and not yet told.",
+        f"any result that was known and not yet told.{uncounted}",
         (
             "Open trials",
             course.open_at_changes,

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from shortlist.advice import advise, continued, setting
 from shortlist.arrays import Label, Mask, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import (
@@ -165,8 +166,9 @@ class Controls:
             stated = Controls._of_names(stated, names)
         if stated.exist and not blocks.takes_controls:
             raise InvalidSetting(
-                "controls are for blocks='shift', where they share a plate with the arms that are "
-                "compared: give blocks='shift', or leave out controls and their arms."
+                f"controls are for {setting('blocks', 'shift')}, where they share a plate with the arms "
+                f"that are compared: give {setting('blocks', 'shift')}, or leave out controls and their "
+                "arms."
             )
         return stated
 
@@ -175,7 +177,7 @@ class Controls:
         if isinstance(stated, str) or not isinstance(stated, Mapping | Iterable):
             raise InvalidSetting(
                 "controls must be a list of arms, or a number of wells for each by name, such as "
-                f"{{'DMSO': 2}}, got {stated!r}."
+                f"{setting('controls', {'DMSO': 2})}, got {stated!r}."
             )
         listed = list(stated.items() if isinstance(stated, Mapping) else ((n, 1) for n in stated))
         rows = {str(name): row for row, name in enumerate(names)}
@@ -187,7 +189,7 @@ class Controls:
             if wells[row]:
                 raise InvalidSetting(
                     f"controls name {name!r} twice: for two wells on every plate write "
-                    f"controls={{{name!r}: 2}}."
+                    f"{setting('controls', {str(name): 2})}."
                 )
             wells[row] = whole_number(
                 f"controls[{name!r}], a number of wells on every plate,", number, 1
@@ -228,7 +230,7 @@ class Controls:
         if self.exist and count < wells + 2:
             raise InvalidSetting(
                 f"{count} trials have no room for two arms to compare beside the {wells} for controls: "
-                f"ask for more, such as study.ask({max(24, 2 * wells)})."
+                f"ask for more, such as {advise('ask for', count=max(24, 2 * wells))}."
             )
 
     def places(self, count: int, block: int, seed: int) -> dict[int, int]:
@@ -388,10 +390,14 @@ class Problem:
             raise InvalidSetting(
                 "epsilon can only be made larger, since results have been seen: it is "
                 f"{self.epsilon:g}, got {wider:g}. A study with a smaller one and these results: "
-                f"study.continued(epsilon={wider:g})."
+                f"{continued(epsilon=wider)}."
             )
         problem = replace(self, epsilon=wider)
-        problem._check_slack()
+        low, high = self.noise.limits
+        if wider > (high - low) * (
+            1 + 1e-9
+        ):  # the range itself ends a study at once: that may be meant
+            problem._check_slack()
         return problem
 
     def _check_slack(self) -> None:
@@ -425,7 +431,7 @@ class Problem:
         """Whether each arm may be listed: all but controls."""
         return self.controls.listable(self.arms)
 
-    @property
+    @cached_property
     def eligible(self) -> int:
         """How many arms may be listed."""
         return int(self.listable.sum())
@@ -506,10 +512,10 @@ class Problem:
         found[~self.listable, others.shape[1] :] = np.eye(self._indicators)
         return found
 
-    @property
+    @cached_property
     def _indicators(self) -> int:
         """How many controls have an indicator in place of their features."""
-        return 0 if self.is_classical else self.arms - self.eligible
+        return 0 if not self.controls.wells or self.is_classical else self.arms - self.eligible
 
     @cached_property
     def keeps_units(self) -> bool:
@@ -524,7 +530,7 @@ class Problem:
                 "thresholds that use S, and regularization, depend on the units of the features, "
                 "but these columns differ too much in size for that: divide each column by its "
                 "largest absolute value and give S in these units, or use "
-                "threshold='self_normalized' without a regularization."
+                f"{setting('threshold', 'self_normalized')} without a regularization."
             )
         return self.reduced
 

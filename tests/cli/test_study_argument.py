@@ -57,6 +57,29 @@ def test_the_environment_may_name_the_study(plated: Path, monkeypatch: pytest.Mo
     does("tell", "--arm", "C01", "--value", 1)
 
 
+def test_the_environment_names_the_study_of_arms(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first word is the arm, unless it is a study; what is advised is about the study."""
+    for name in ("one", "two"):
+        shortlist.Study(arms=["ash", "elm", "oak", "7"], m=1, sigma=0.1, storage=f"{name}.db")
+    Path("plate.csv").write_text("arm,value\nbeech,0.5\n")
+    monkeypatch.setenv("SHORTLIST_STUDY", "one.db")
+    does("retire", "oak", "--reason", "no stock", "--whatever-the-results")
+    does("retire", "two.db", "elm", "--reason", "no stock", "--whatever-the-results")
+    does("add", "yew")
+    does("add", "fig", "plum")
+    does("add", "two.db", "fig")
+    one, two = (shortlist.Study.load(f"{name}.db") for name in ("one", "two"))
+    assert [each.name for each in one.retired] == ["oak"]
+    assert [each.name for each in two.retired] == ["elm"]
+    assert one.problem.names == ("ash", "elm", "oak", "7", "yew", "fig", "plum")
+    assert two.problem.names == ("ash", "elm", "oak", "7", "fig")
+    fails(run("tell", "plate.csv"), 2, "`shortlist export one.db --table`")
+    fails(run("why", 3), 2, "`shortlist status one.db`")
+    fails(run("retire", "oak"), 2, "With SHORTLIST_STUDY set, the arm alone will do")
+
+
 def test_a_study_that_was_not_begun(folder: Path) -> None:
     before = sorted(folder.iterdir())
     for command in ("ask", "status", "export", "report", "reopen"):

@@ -109,7 +109,12 @@ def test_the_least_slack_stops_and_a_little_less_does_not(algorithm: Any) -> Non
 
 
 def test_bounds_on_all_pairs_name_the_arms_that_are_certain() -> None:
-    now = run(begin("LUCB"), 2000).shortlist.certain
+    @shortlist.rule("selection", needs=())
+    def evenly(pair, arms, key):  # type: ignore[no-untyped-def]
+        return int(np.argmin(arms.pulls))
+
+    even = shortlist.GIFA(classical=True, threshold="two_arms_mixture", selection=evenly)
+    now = run(begin(even), 1500).shortlist.certain
     assert now is not None
     assert now.inside == ("ash", "elm")
     assert set(now.undecided) == {"fir", "oak"}

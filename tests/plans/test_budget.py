@@ -127,7 +127,7 @@ def test_results_that_nobody_asked_for_are_paid_for() -> None:
     means = np.linalg.lstsq(
         X[[trial.arm for trial in mixed.taken]], [trial.value for trial in mixed.taken], rcond=None
     )[0]
-    np.testing.assert_allclose(mixed.table()["mean"], X @ means)  # all data are used
+    np.testing.assert_allclose(mixed.table()["estimate"], X @ means)  # all data are used
     assert len(mixed.history().checkpoints)
     assert plot.shrinking(mixed).axes
 

@@ -362,7 +362,7 @@ def test_problem_knows_whether_it_is_classical() -> None:
 
 
 def test_data_nobody_asked_for_take_places_of_the_plan() -> None:
-    study = begin("Race", algorithm=RACE)
+    study = begin("", algorithm=RACE)
     plan = study.procedure.engine.setup.wanted
     extra = 2
     for arm, wanted in enumerate(plan.tolist()):

@@ -12,6 +12,7 @@ import pytest
 from drawn_studies import ONCE, name_of, study, tell_some, texts
 from shortlist import Study, plot
 from shortlist.plot.interval_rows import _dots_alone
+from shortlist.study.answer import estimated
 from shortlist.study.insight.history import last_moment
 
 pytestmark = pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie")
@@ -48,11 +49,12 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
     assert len(figure.axes) == 1 + paired
     own = rows_drawn(figure.axes[0])
     table = s.table()
-    by_mean = table.sort_values("mean", ascending=False)
+    by = str(estimated(table).name)
+    by_mean = table.sort_values(by, ascending=False)
     assert [label.removeprefix("★ ").split()[0] for label in own] == by_mean.index.map(str).tolist()
     for label, drawn in own.items():
         row = table.iloc[int(label.removeprefix("★ ").split()[0])]
-        assert drawn == (row["mean"], row["lower"], row["upper"])
+        assert drawn == (row[by], row["lower"], row["upper"])
         assert label.startswith("★") == row["in_shortlist"]
     assert any(label.endswith("(b)") or "(b," in label for label in own)
     words = texts(figure)
@@ -129,7 +131,7 @@ def test_the_answer_is_one_panel_without_roles() -> None:
     assert sum(label.startswith("★ ") for label in drawn) == 3
     for label, (mean, low, high) in drawn.items():
         row = table.iloc[int(label.removeprefix("★ "))]
-        assert (mean, low, high) == (row["mean"], row["lower"], row["upper"])
+        assert (mean, low, high) == (row["estimate"], row["lower"], row["upper"])
         assert label.startswith("★") == row["in_shortlist"]
     assert "so far" in ax.figure.get_suptitle()
     assert "b:" not in ax.figure.get_supxlabel()

@@ -7,6 +7,7 @@ import pytest
 
 from drawn_studies import ONCE, X, name_of, study, tell_some, texts
 from shortlist import plot
+from shortlist.study.answer import estimated
 from shortlist.study.insight.history import history
 
 
@@ -20,7 +21,7 @@ def test_bands_are_the_intervals_at_the_checkpoints(algorithm: object) -> None:
     by_arm = {arm: past.checkpoints.iloc[arm :: len(X)] for arm in range(len(X))}
     drawn = {tuple(line.get_ydata()) for line in figure.axes[0].lines}
     for arm in range(len(X)):
-        assert tuple(by_arm[arm]["mean"]) in drawn
+        assert tuple(estimated(by_arm[arm])) in drawn
     inside = np.flatnonzero(s.table()["in_shortlist"])
     for arm in [*inside, past.last.c]:  # type: ignore[union-attr]
         assert tuple(by_arm[arm]["lower"]) in drawn

@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shortlist
@@ -273,12 +274,15 @@ def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
     pulls, means, half, statistic = screen.estimates(screen.stop)
     best = np.argsort(-means)[: screen.m].tolist()
     head, *rows = page.tables["answer"]
-    assert head == ["Name", "Mean", "Interval", "Evaluations"]
+    told = pd.DataFrame(screen.told[: screen.stop]).groupby(0)[1].mean()
+    more = [] if kind == "lucb1" else ["Estimate"]
+    assert head == ["Name", "Mean", *more, "Interval", "Evaluations"]
     assert len(rows) == screen.m
     for arm, row in zip(best, rows, strict=True):
-        low, high = row[2].split(" to ")
-        assert [row[0], row[3]] == [LETTERS[arm], str(pulls[arm])]
-        assert shows(row[1], means[arm])
+        low, high = row[-2].split(" to ")
+        assert [row[0], row[-1]] == [LETTERS[arm], str(pulls[arm])]
+        assert shows(row[1], told[arm]) if pulls[arm] else row[1] == "–"
+        assert shows(row[-3], means[arm])
         assert shows(low, means[arm] - half[arm])
         assert shows(high, means[arm] + half[arm])
     assert f"after {screen.stop} evaluations" in page.captions["answer"]
@@ -296,15 +300,16 @@ def test_the_tables_hold_what_numpy_says(kind: str, most: int | None) -> None:
         assert where["Stop"].endswith(f"ε = {screen.given['epsilon']:g}")
 
     head, *rows = page.tables["arms"]
-    assert head == ["Name", "Evaluations", "Mean", "Lower", "Upper", "On the list"]
+    assert head == ["Name", "Evaluations", "Mean", *more, "Lower", "Upper", "On the list"]
     assert [row[0] for row in rows] == [LETTERS[arm] for arm in np.argsort(-means)]
     for row in rows:
         arm = LETTERS.index(row[0])
         assert row[1] == str(pulls[arm])
-        assert shows(row[2], means[arm])
-        assert shows(row[3], means[arm] - half[arm])
-        assert shows(row[4], means[arm] + half[arm])
-        assert row[5] == ("yes" if arm in best else "")
+        assert shows(row[2], told[arm]) if pulls[arm] else row[2] == "–"
+        assert shows(row[-4], means[arm])
+        assert shows(row[-3], means[arm] - half[arm])
+        assert shows(row[-2], means[arm] + half[arm])
+        assert row[-1] == ("yes" if arm in best else "")
 
     asked = dict(row for row in page.tables["settings"] if len(row) == 2)
     ridge = (screen.given["sigma"] / 20.0) ** 2 if kind == "frequentist" else 0.0
@@ -573,7 +578,7 @@ def test_tables_are_sorted_by_a_click(fresh: Chromium, tmp_path: Path) -> None:
         "[...document.querySelectorAll('.sortable tbody tr')].map(r => r.cells[{}].textContent)"
     )
     best_first = fresh.run(column.format(0))
-    assert best_first == study.table().sort_values("mean", ascending=False).index.tolist()
+    assert best_first == study.table().sort_values("estimate", ascending=False).index.tolist()
     fresh.click(".sortable th:nth-child(2) button")
     pulls = [int(each.replace(",", "")) for each in fresh.run(column.format(1))]
     assert pulls == sorted(study.posterior.pulls.tolist(), reverse=True)

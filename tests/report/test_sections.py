@@ -14,7 +14,7 @@ def test_of_two_thousand_arms_those_around_the_boundary_are_listed(m: int, first
     study = played(2000, m, most=41)
     with undrawn():
         page = Page(report.html(study))
-    ranked = study.table().sort_values("mean", ascending=False).index.tolist()
+    ranked = study.table().sort_values("estimate", ascending=False).index.tolist()
     assert [row[0] for row in page.tables["arms"][1:]] == ranked[first : first + 1000]
     assert f"Arms {first + 1:,} to {first + 1000:,} of 2,000" in page.captions["arms"]
     assert f"around rank m = {m:,}" in page.captions["arms"]

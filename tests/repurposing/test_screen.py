@@ -12,8 +12,11 @@ import pandas as pd
 import pytest
 
 import forks
+from command_line import run
 from paths import DATA, ROOT, needs_data
 from screens import small, switch_data
+from shortlist.advice import read_by
+from shortlist.cli.repurpose import Screening
 from shortlist.data.drugs import COLUMNS
 from shortlist.errors import (
     IndistinguishableArms,
@@ -129,6 +132,9 @@ def test_walks_that_never_settle_name_the_drug() -> None:
     parts = switch_data() | {"network": BooleanNetwork({"A": "!B", "B": "A", "C": "!A"})}
     with pytest.raises(InvalidSetting, match=r"a walk under 'half' met no fixed point in 50 steps"):
         DrugScreen(**parts, semantics=Semantics(max_steps=50)).reward("half", 0)
+    with read_by(Screening()), pytest.raises(InvalidSetting, match="state count: --last-states"):
+        DrugScreen(**parts, semantics=Semantics(max_steps=50)).reward("half", 0)
+    assert "--last-states" in run("repurpose", "--help").stdout
     last = Semantics(max_steps=50, unsettled="last")
     assert 0.0 <= DrugScreen(**parts, semantics=last).reward("half", 0) <= 1.0
 

@@ -57,7 +57,7 @@ def test_studies_find_what_was_planted(seed: int) -> None:
     assert answer.guarantee.text.startswith(("Proven", "In doubt"))
     assert set(answer.names) == planted(data)
     hits = data.labels > 0
-    assert hit_rate(study.table()["mean"], hits, 3) == 1.0
+    assert hit_rate(study.table()["estimate"], hits, 3) == 1.0
     assert hit_rate(screen.baseline(), hits, 3) < 1.0
 
 

@@ -166,37 +166,20 @@ def test_an_error_in_a_piece_is_raised_and_leaves_the_pool_free() -> None:
 
 
 @pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
-@pytest.mark.parametrize("name", ["Guess-and-verify", "m-LinGapE"])
-def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str, name: str) -> None:
+def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str) -> None:
     problem = replace(INSTANCE.problem(delta=0.05, epsilon=0.0), noise=Noise.of(word))
-    procedure = find_algorithm(name).bind(problem)
+    procedure = find_algorithm("Guess-and-verify").bind(problem)
     initial, wanted = procedure.engine.setup.initial, procedure.engine.setup.wanted
     seeds, given = np.array([7], np.uint64), (INSTANCE.reward, INSTANCE.parameters)
     chunk = chunks_of(procedure, *given, [seeds], 10**6)[0]
     run = chunk.engine.replicate(*given, seeds, len(initial))
     assert run.pulls[0].tolist() == wanted.tolist()
-    in_order = np.sort(initial) if name == "Guess-and-verify" else initial
+    in_order = np.sort(initial)
     drawn = first_rewards(*given, 7, in_order)
     np.testing.assert_allclose(run.sums, np.bincount(in_order, drawn, problem.arms))
     replicates = first_of_each(in_order, drawn, wanted)
     assert replicates is not None
     assert chunk.engine.setup.sigma == procedure.noise.estimated(replicates, problem.delta).sigma
-
-
-@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
-def test_runs_that_estimate_sigma_share_the_designs_of_the_same_noise_only(word: str) -> None:
-    problem = replace(INSTANCE.problem(delta=0.05, epsilon=0.0), noise=Noise.of(word))
-    procedure = find_algorithm("m-LinGapE optimized").bind(problem)
-    given = INSTANCE.reward, INSTANCE.parameters, [np.array([7, 8], np.uint64)], 10**6
-    designs = [chunk.engine.design.__self__ for chunk in chunks_of(procedure, *given)]  # type: ignore[attr-defined]
-    if word == "estimate":
-        assert designs[0] is designs[1] is procedure.engine.design.__self__  # type: ignore[attr-defined]
-    else:
-        noises = [chunk.engine.setup.noise for chunk in chunks_of(procedure, *given)]
-        assert all(
-            found.are_of(INSTANCE.features, n) for found, n in zip(designs, noises, strict=True)
-        )
-        assert not designs[0].are_of(INSTANCE.features, noises[1])
 
 
 def test_an_engine_is_sent_without_what_belongs_to_this_process() -> None:

@@ -66,7 +66,7 @@ class Objective:
 
 
 def run(study: Study, objective: Callable[[Trial], float], **how: Any) -> None:
-    given = {"retries": 0, "max_failures": 10**6, "max_evaluations": 3000, "progress": False, **how}
+    given = {"max_failures": 10**6, "max_evaluations": 3000, "progress": False, **how}
     study.run(objective, **given)
 
 

@@ -93,7 +93,7 @@ def test_table() -> None:
     s = study(audit=False)
     before = s.table()
     assert before.index.tolist() == NAMES
-    assert list(before.columns) == ["pulls", "mean", "lower", "upper", "in_shortlist"]
+    assert list(before.columns) == ["pulls", "mean", "estimate", "lower", "upper", "in_shortlist"]
     assert before["mean"].isna().all()
     assert not before["in_shortlist"].any()
     s.run(noisy(), progress=False)
@@ -102,8 +102,8 @@ def test_table() -> None:
     assert table["in_shortlist"].sum() == 2
     C = s.procedure.engine.threshold(s.posterior)
     width = C * 0.6 * np.sqrt(s.posterior.variances)
-    np.testing.assert_allclose(table["upper"] - table["mean"], width)
-    np.testing.assert_allclose(table["mean"] - table["lower"], width)
+    np.testing.assert_allclose(table["upper"] - table["estimate"], width)
+    np.testing.assert_allclose(table["estimate"] - table["lower"], width)
     assert np.all((table["lower"] <= MEANS) & (table["upper"] >= MEANS))
 
 

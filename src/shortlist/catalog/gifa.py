@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from shortlist import advice
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
@@ -98,9 +99,9 @@ class GIFA(Algorithm):
             object.__setattr__(self, kind, find_rule(kind, getattr(self, kind)))
         if self.threshold != AUTO:
             object.__setattr__(self, "threshold", find_threshold(self.threshold))
-        for setting, known in (("initialization", INITIALIZATIONS), ("allocation", ALLOCATIONS)):
-            if getattr(self, setting) not in known:
-                raise unknown_name(setting, getattr(self, setting), [str(each) for each in known])
+        for given, known in (("initialization", INITIALIZATIONS), ("allocation", ALLOCATIONS)):
+            if getattr(self, given) not in known:
+                raise unknown_name(given, getattr(self, given), [str(each) for each in known])
         if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
             raise InvalidSetting(
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
@@ -165,7 +166,7 @@ class GIFA(Algorithm):
         problem.blocks.check_taken(self.name, self.takes)
         if problem.noise.needs_replicates:
             raise InvalidSetting(
-                f"{self.name} needs a known σ, and sigma={problem.noise.word!r} estimates it: give a "
+                f"{self.name} needs a known σ, and {advice.setting('sigma', problem.noise.word)} estimates it: give a "
                 "number for sigma, or take algorithm='auto' and no threshold, for up to "
                 "200,000 arms."
             )

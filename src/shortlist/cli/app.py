@@ -14,9 +14,10 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from shortlist._version import __version__
+from shortlist.advice import read_by
 from shortlist.cli import arms, data, export, init, new, repurpose, serve, studies, trials
 from shortlist.cli.output import say
-from shortlist.cli.study_argument import command_line
+from shortlist.cli.study_argument import command_line, find_study
 from shortlist.errors import (
     ArmSetAside,
     BudgetSpent,
@@ -79,18 +80,20 @@ class PlainHelp:
 
 
 class Command(PlainHelp, TyperCommand):
-    """One command; its errors advise commands about the study that it named."""
+    """One command; it advises commands about the study that it named."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
+        find_study(ctx)
+        here = command_line(ctx.params.get("study"), ctx.params.get("name"))
+        if "screen" in ctx.params:
+            here = command_line(str(ctx.params["screen"]), None)
         try:
-            return super().invoke(ctx)
+            with read_by(here):
+                return super().invoke(ctx)
         except ShortlistError as error:
-            here = command_line(ctx.params.get("study"), ctx.params.get("name"))
-            if "screen" in ctx.params:
-                here = command_line(str(ctx.params["screen"]), None)
             code = next(code for kind, code in CODES if isinstance(error, kind))
-            leave(here(str(error)), code)
+            leave(str(error), code)
 
 
 class Commands(PlainHelp, TyperGroup):

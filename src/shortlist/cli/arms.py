@@ -9,10 +9,10 @@ import typer
 
 from shortlist.cli.output import say_state
 from shortlist.cli.study_argument import (
+    VARIABLE,
     JsonOption,
     NameOption,
     StudyArgument,
-    command_line,
     open_study,
 )
 from shortlist.errors import InvalidSetting
@@ -60,14 +60,14 @@ def retire(
     if study is None or arm is None or not reason:
         raise InvalidSetting(
             "name the study and the arm, and say why it is retired: `shortlist retire screen.toml "
-            'C07 --reason "out of stock"`.'
+            f'C07 --reason "out of stock"`. With {VARIABLE} set, the arm alone will do.'
         )
     opened = open_study(study, name)
     before = len(opened.retired)
     opened.retire(arm, reason=reason, whatever_the_results=whatever_the_results)
     again = "" if len(opened.retired) > before else " before"
     words = f"{arm} was retired{again}."
-    say_state(opened, command_line(study, name), as_json, words, arm=arm)
+    say_state(opened, as_json, words, arm=arm)
 
 
 def add(
@@ -79,7 +79,9 @@ def add(
     features: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="A table of the new arms: .csv or .parquet.", show_default=False
+            metavar="FILE",
+            help="A table of the new arms: .csv, .xlsx or .parquet.",
+            show_default=False,
         ),
     ] = None,
     name: NameOption = None,
@@ -89,14 +91,15 @@ def add(
     if study is None or (features is None) != bool(arms):
         raise InvalidSetting(
             "name the study, and the new arms or a table of them: `shortlist add screen.toml C21 "
-            "C22`, or `shortlist add screen.toml --features more.csv`."
+            f"C22`, or `shortlist add screen.toml --features more.csv`. With {VARIABLE} set, the arms "
+            "alone will do."
         )
     opened = open_study(study, name)
     before = opened.problem.arms
     opened.add(None if features is None else str(features), arms=arms)
     new = opened.problem.arms - before
     words = f"{count(new, 'arm')} added."
-    say_state(opened, command_line(study, name), as_json, words)
+    say_state(opened, as_json, words)
 
 
 READMIT_EXAMPLES = """[bold]Examples[/bold]
@@ -114,4 +117,4 @@ def readmit(
     opened = open_study(study, name)
     opened.readmit()
     words = "No arm is set aside."
-    say_state(opened, command_line(study, name), as_json, words)
+    say_state(opened, as_json, words)

@@ -15,11 +15,11 @@ from shortlist.cli.study_argument import (
     JsonOption,
     NameOption,
     StudyArgument,
-    command_line,
     open_study,
 )
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.files.cells import csv_of
+from shortlist.files.excel import SUFFIX, workbook
 from shortlist.files.writing import new_file
 from shortlist.printable import count, plain
 from shortlist.study.insight.summary import trial_report
@@ -43,7 +43,7 @@ COLUMNS = [
     ),
     *("why", "first_value", "correction", "study"),
 ]
-FORMATS = (".csv", ".json", ".parquet")
+FORMATS = (".csv", ".json", ".parquet", ".xlsx")
 
 EXAMPLES = """[bold]Examples[/bold]
 $ shortlist export screen.toml --out trials.csv
@@ -65,7 +65,9 @@ def export(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help=".csv, .parquet or .json; else CSV on stdout.", show_default=False
+            metavar="FILE",
+            help=".csv, .xlsx, .parquet or .json; else CSV on stdout.",
+            show_default=False,
         ),
     ] = None,
     table: Annotated[bool, typer.Option("--table", help="The arms instead of the trials.")] = False,
@@ -131,7 +133,7 @@ def report(
     except OSError:  # there is no file, or writing will say what is wrong
         is_ours = False
     with new_file(out, replace=force or is_ours) as file:
-        page = reports.html(opened, command_line(study, name))
+        page = reports.html(opened)
         file.write(page.encode() + signature)
     if as_json:
         say_json({"study": opened.name, "file": str(out)})
@@ -142,6 +144,8 @@ def report(
 def _encoded(frame: pd.DataFrame, suffix: str) -> bytes:
     if suffix == ".csv":
         return csv_of(frame, index=False)
+    if suffix == SUFFIX:
+        return workbook([list(map(str, frame.columns)), *frame.to_numpy(dtype=object).tolist()])
     if suffix == ".json":
         rows = plain(frame.to_dict(orient="records"))
         return (json.dumps(rows, indent=2, ensure_ascii=False) + "\n").encode()

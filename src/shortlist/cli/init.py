@@ -26,7 +26,10 @@ TEMPLATE = """\
 # Edit it, then: {new}
 
 features = {features}   # one line per arm, its name first
-m = {m}   # how many of the best are wanted
+
+# How many arms are wanted: the answer is the m arms with the best means, so that about as many can be
+# followed up. It is fixed from the start. A tenth of the arms unless you said otherwise.
+m = {m}
 
 # The noise: the standard deviation of repeated results of one arm. If it is too small the answer may
 # be wrong, if it is too large it takes more evaluations. "estimate" finds it from the first results,
@@ -43,6 +46,11 @@ epsilon = 0.0
 delta = 0.05   # the risk of a wrong answer: 0.05 for 95 % confidence
 direction = "maximize"   # or "minimize", if small results are good
 
+# On plates, or on several days: results of one request share an unknown shift, and only differences
+# within it count. Ask for whole plates then, such as 24 wells.
+# blocks = "shift"
+# controls = ["DMSO"]   # arms on every plate that are never listed; {{"DMSO" = 2}} for two wells
+
 # budget = 600   # stop after this many evaluations, without a guarantee
 # lease = "7 days"   # a trial without a result by then is given out again
 # pilot = "pilot.csv"   # means known from before (name, mean): `shortlist new` forecasts the effort
@@ -52,7 +60,7 @@ direction = "maximize"   # or "minimize", if small results are good
 
 def init(
     features: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="CSV, TSV or Parquet: a line per arm.")
+        Path, typer.Argument(metavar="FEATURES", help="CSV, TSV, Excel or Parquet: a line per arm.")
     ],
     m: Annotated[int | None, typer.Option("-m", metavar="M", help="How many to find.")] = None,
     out: Annotated[Path, typer.Option(metavar="SCREEN.toml", help="The file to write.")] = Path(

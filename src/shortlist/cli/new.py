@@ -119,7 +119,7 @@ def new(
     found = findings(examine_features(study.problem))
     if as_json:
         report = {**_report(study, made), "carried": carried}
-        say_json({**report, "findings": found, "outlook": asdict(outlook)}, here)
+        say_json({**report, "findings": found, "outlook": asdict(outlook)})
         return
     where = f"in {from_here(study.storage)}"
     evaluations = count(study.evaluations, "evaluation")
@@ -139,9 +139,9 @@ def new(
         say_differences(study, old, str(screen))
     say()
     for label, words in _study_entries(study, settings.get("features")):
-        say_entry(label, here(words))
+        say_entry(label, words)
     for finding in found:
-        say_entry(finding["level"], here(f"{finding['words']} {finding['meaning']}"))
+        say_entry(finding["level"], f"{finding['words']} {finding['meaning']}")
     say("\nWhat it will take")
     for label, words in _outlook_entries(described, study, outlook):
         say_entry(label, words)

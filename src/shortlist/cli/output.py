@@ -7,13 +7,12 @@ import shutil
 import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from shortlist.advice import CommandLine, translated
 from shortlist.errors import number_hint
 from shortlist.printable import on_one_line, plain, printable
 from shortlist.study.insight.summary import study_report, study_words
@@ -99,18 +98,15 @@ def duration(seconds: float) -> str:
     return f"{figure:.1f} {unit}".replace(".0 ", " ") if size > 1 else f"{figure:.0f} {unit}"
 
 
-def say_json(report: Mapping[str, Any], here: Callable[[str], str] | None = None) -> None:
+def say_json(report: Mapping[str, Any]) -> None:
     """Print one JSON object, in ASCII: a stdout in another encoding would lose characters."""
-    shown = plain(report) if here is None else translated(plain(report), here)
-    typer.echo(json.dumps(shown, indent=2, ensure_ascii=True, allow_nan=False))
+    typer.echo(json.dumps(plain(report), indent=2, ensure_ascii=True, allow_nan=False))
 
 
-def say_state(
-    study: Study, here: CommandLine, as_json: bool, done: str = "", **report: Any
-) -> None:
+def say_state(study: Study, as_json: bool, done: str = "", **report: Any) -> None:
     """Print what a command has done, and the state that it leaves the study in."""
     if as_json:
-        say_json({**report, **study_report(study)}, here)
+        say_json({**report, **study_report(study)})
         return
     if done:
         say(done)
@@ -119,7 +115,7 @@ def say_state(
         from shortlist.study.insight.linearity_words import remedy
 
         words = f"{words} {remedy(study)}"
-    say(fold(here(words)))
+    say(fold(words))
 
 
 def trial_rows(trials: Sequence[Trial]) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import os
-import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import CommandLine
+from shortlist.advice import CommandLine, read_by
 from shortlist.cli.output import decimal, note, noting_warnings, say, say_json
 from shortlist.errors import InvalidExpression, InvalidSetting, unknown_among_many
 
@@ -36,19 +35,43 @@ that is already there is not overwritten unless --force is given."""
 
 PULLS = "pulls.csv"
 # What to do, in place of a study's methods: there is no stored study to go on with.
-GOES_ON = r"(?:No result is lost: )?study\.{} goes on[^.]*\."
-ADVICE = {
-    GOES_ON.format(r"(?:verify\(\)|continued\((?:features=None|trust='guide')[^)]*\))"): (
-        "The same command with --classical assumes nothing about the means."
-    ),
-    GOES_ON.format(r"continued\(sigma=([.\d]+)\)"): r"Give the same command with --sigma \1.",
-    r"study\.verify\(\) proves the list": "with --classical a list is proven",
-    r": study\.verify\(\)": "",
-    r"Or begin a new study with [^.]*\.carry_over\(study\)[^.]*\.": (
-        "Or give it squares and products among the --features."
-    ),
-    r": study\.shortlist\.guarantee says how": "; --json prints how",
+WITHOUT_STUDY = {
+    "verify": "`--classical`",
+    "guarantee": "`--json`",
+    "carry over": "another run",
 }
+
+
+class Screening(CommandLine):
+    """A reader who gives this command, and has no study.
+
+    Examples
+    --------
+    >>> Screening().goes_on("with all results.", sigma=0.14)
+    '`--sigma 0.14` goes on with all results.'
+    >>> Screening().goes_on("in this study, with the features as a guide only.")
+    '`--classical` assumes nothing about the means.'
+    """
+
+    has_study = False
+
+    def advise(self, action: str, /, **given: object) -> str:
+        """What to do."""
+        return WITHOUT_STUDY.get(action) or super().advise(action, **given)
+
+    def continued(self, **changes: object) -> str:
+        """The option of this command."""
+        sigma = changes.get("sigma")
+        if isinstance(sigma, float) and len(changes) == 1:
+            return f"`--sigma {sigma:g}`"
+        return WITHOUT_STUDY["verify"]
+
+    def goes_on(self, how: str, /, **changes: object) -> str:
+        """What goes on, and how; without features it is another study."""
+        way = self.continued(**changes)
+        classical = way == WITHOUT_STUDY["verify"]
+        return f"{way} {'assumes nothing about the means.' if classical else f'goes on {how}'}"
+
 
 about_data = partial(typer.Option, rich_help_panel="The data")
 data_file = partial(about_data, metavar="FILE", exists=True, dir_okay=False)
@@ -61,10 +84,12 @@ DRUGS = "Only these; [bold]labelled[/bold] for those with a label 1 or -1."
 SIGMA = "The noise. Rewards lie in [0, 1], so 0.5 is always valid; less is your own assumption."
 EPSILON = "The slack in the means. At 0, drugs with equal means can never be separated."
 ALGORITHM = "See `shortlist algorithms`; m-LinGapE, or LUCB if classical."
+LAST_STATES = "A walk that meets no fixed point counts by its last state; an error if not given."
 CLASSICAL = "Use no features: nothing is assumed about the means."
 REPEATS = "Walks of each drug and patient, to check the answer and for the picture."
 
 
+@read_by(Screening())
 def repurpose(
     network: Annotated[list[Path] | None, data_file(help=NETWORK)] = None,
     patients: Annotated[Path | None, data_file(help="Expression of patients.")] = None,
@@ -92,6 +117,7 @@ def repurpose(
         about_question(min=1, metavar="N", help="Stop after this many, without a guarantee."),
     ] = None,
     seed: Annotated[int, about_answer(min=0, metavar="N", help="Same seed, same pulls.")] = 0,
+    last_states: Annotated[bool, about_question("--last-states", help=LAST_STATES)] = False,
     repeats: Annotated[int, about_answer(min=1, metavar="N", help=REPEATS)] = 10,
     out: Annotated[
         Path,
@@ -129,13 +155,15 @@ def repurpose(
         _check_algorithm(algorithm)
     from shortlist.files.writing import make_folder
     from shortlist.repurposing.outcome import Outcome
+    from shortlist.repurposing.phenotype import Semantics
     from shortlist.repurposing.screen import DrugScreen
 
     with noting_warnings():
         data = _synthetic(seed, list(files)) if synthetic else _read(files)
         _select(data, drugs)
     _check_free(make_folder(out), force)
-    screen = DrugScreen(**data, seed=seed, cache=out / PULLS)
+    semantics = Semantics(unsettled="last" if last_states else "error")
+    screen = DrugScreen(**data, seed=seed, cache=out / PULLS, semantics=semantics)
     with noting_warnings():
         study = screen.study(
             m, sigma=sigma, delta=delta, epsilon=epsilon, algorithm=algorithm, classical=classical
@@ -151,29 +179,16 @@ def repurpose(
     study.run(screen.objective, max_evaluations=max_evaluations)
     outcome = Outcome(screen, study, screen.simulate(repeats))
     if not as_json:
-        say(advised(f"\n{outcome}\n"))
+        say(f"\n{outcome}\n")
     written = [out / PULLS, outcome.write(out, replace=force)]
     try:
         written += outcome.draw(out, replace=force)
     except ImportError as error:  # the study is worth more than its picture
         note(f"no picture: {error}")
     if as_json:
-        say_json({**outcome.to_dict(), "files": [str(path) for path in written]}, advised)
+        say_json({**outcome.to_dict(), "files": [str(path) for path in written]})
     else:
         say(f"Written: {', '.join(map(str, written))}")
-
-
-def advised(message: str) -> str:
-    """A message with options of this command in place of calls.
-
-    Examples
-    --------
-    >>> advised("σ is too small. study.continued(sigma=0.14) goes on with all results.")
-    'σ is too small. Give the same command with --sigma 0.14.'
-    """
-    for call, words in ADVICE.items():
-        message = re.sub(call, words, message)
-    return CommandLine()(message)
 
 
 def _check_algorithm(name: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import CommandLine
+from shortlist.advice import CommandLine, read_by
 from shortlist.cli.output import (
     LABEL,
     decimal,
@@ -91,7 +91,7 @@ def status(
     """Show where a study stands: progress, open trials, shortlist."""
     opened, here = open_study(study, name), command_line(study, name)
     if as_json:
-        say_json(status_report(opened), here)
+        say_json(status_report(opened))
         return
     answer = opened.shortlist
     figures = answer.table.drop(columns="in_shortlist").reset_index()
@@ -99,9 +99,9 @@ def status(
     say(f"{opened.name} in {from_here(opened.storage)}\n")
     rejected = opened.audit.rejection is not None
     words = f"{count(opened.evaluations, 'evaluation')}. The study cannot stop: see the warning."
-    say_entry("state", words if rejected else here(study_words(opened)))
+    say_entry("state", words if rejected else study_words(opened))
     if not opened.done and not rejected:
-        say_entry("to go", here(str(opened.remaining())))
+        say_entry("to go", str(opened.remaining()))
     for source in () if opened.done else opened.sources:  # then the guarantee says it
         say_entry("before", source.words)
     _say_all_differences(opened, study)
@@ -114,12 +114,12 @@ def status(
         say_entry("waiting", f"{results}, until trials that were asked for earlier are closed")
     if len(answer):
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
-        say(figures.to_string(index=False, float_format="{:z.4g}".format))
-        if opened.procedure.relation.uses_features:
-            say("A mean is the algorithm's estimate, not always the average of the arm's pulls.")
+        say(figures.to_string(index=False, float_format="{:z.4g}".format, na_rep="–"))
+        if "estimate" in figures:
+            say("A mean is the average of the arm's own pulls; lower and upper bound the estimate.")
         if in_full or not rejected:
             said = answer.guarantee.text if in_full else answer.guarantee.short
-            say("\n".join(fold(here(line)) for line in said.split("\n")))
+            say("\n".join(fold(line) for line in said.split("\n")))
         else:
             say("Not certified.")
         if answer.already:
@@ -137,7 +137,7 @@ def status(
     ]:
         say()
     for finding in shown:
-        say_entry("warning", here(f"{finding['words']} {finding['meaning']}"))
+        say_entry("warning", f"{finding['words']} {finding['meaning']}")
 
 
 def _say_all_differences(study: Study, place: str | None) -> None:
@@ -182,12 +182,12 @@ def list_studies(storage: StudyArgument = None, as_json: JsonOption = False) -> 
     for name in names:
         try:
             study = Study.load(place, name)
-            studies.append({**study_report(study), "words": study_words(study)})
+            with read_by(command_line(storage, name)):
+                studies.append({**study_report(study), "words": study_words(study)})
         except (InvalidInput, StorageError) as error:
             studies.append({"study": name, "words": str(error)})
             if isinstance(error, StorageError):  # else its rules are the user's, and not stored
                 damaged.append(name)
-        studies[-1]["words"] = command_line(storage, name)(studies[-1]["words"])
     if as_json:
         say_json({"studies": studies})
     else:
@@ -206,7 +206,7 @@ def reopen(
     """Undo a stop, to evaluate more. The guarantee holds at the next stop too."""
     opened = open_study(study, name)
     opened.reopen()
-    say_state(opened, command_line(study, name), as_json)
+    say_state(opened, as_json)
 
 
 def widen(
@@ -227,14 +227,16 @@ def widen(
     """
     opened = open_study(study, name)
     if epsilon is None:
+        if why := opened.why_not_wider:
+            raise InvalidInput(why)
         now = opened.shortlist.certain
-        if now is None or now.stops_at is None or opened.done:
+        if now is None or now.stops_at is None:
             raise InvalidInput(
                 "no ε would end the study now: ask and tell more, or name one with --epsilon."
             )
         epsilon = now.stops_at
     opened.widen(epsilon)
-    say_state(opened, command_line(study, name), as_json)
+    say_state(opened, as_json)
 
 
 def verify(
@@ -243,7 +245,7 @@ def verify(
     """Go on until each arm's own results prove the list: no linear means needed."""
     opened = open_study(study, name)
     opened.verify()
-    say_state(opened, command_line(study, name), as_json)
+    say_state(opened, as_json)
 
 
 def number_or_word(text: str) -> float | str:
@@ -336,7 +338,8 @@ def _say_continued(old: Study, study: Study, place: str | None, as_json: bool) -
         f"Study {study.name!r}, in {from_here(study.storage)}: {study.procedure.name}, with "
         f"{carried_words(study, here)}."
     )
-    say_state(study, here, as_json, fold(words))
+    with read_by(here):
+        say_state(study, as_json, fold(words))
     if as_json:
         return
     _say_all_differences(study, place)

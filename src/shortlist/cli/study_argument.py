@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shortlist.advice import CommandLine, shell_word
+from shortlist.advice import CommandLine, advise, shell_word
 from shortlist.cli.screen_toml import ScreenFile, read_screen_file
 from shortlist.errors import (
     InvalidFeatures,
@@ -68,7 +68,7 @@ def place_words(place: str | None) -> str:
 
 
 def command_line(place: str | None, name: str | None) -> CommandLine:
-    """What translates advice into commands about the study that a command named."""
+    """Who gives commands about the study that a command named."""
     return CommandLine(place_words(place), name)
 
 
@@ -97,22 +97,57 @@ def open_study(place: str | None, name: str | None) -> Study:
     return Study.load(where, name)
 
 
+def find_study(ctx: typer.Context) -> None:
+    """Move what stands in the place of a study that the environment names to where it belongs.
+
+    A command has the study first: with one word less, or a number, the first word is the file of
+    results, the arm or the trial. Of several arms to be added, the first may be a study: if it looks like one.
+    """
+    given, source = ctx.params, ctx.get_parameter_source("study") if "study" in ctx.params else None
+    first, named = given.get("study"), os.environ.get(VARIABLE)
+    if first is None or source is None or source.name != "COMMANDLINE":
+        return
+    if "trials" in given or "trial" in given:
+        if not is_number(first):
+            return
+        if "trials" in given:
+            given["trials"] = [first, *(given["trials"] or ())]
+        elif given["trial"] is None:
+            given["trial"] = first
+        else:
+            return
+        given["study"] = named
+    elif not named:
+        return
+    elif "plate" in given and given["plate"] is None and given["arm"] is None:
+        given["study"], given["plate"] = named, first
+    elif "whatever_the_results" in given and given["arm"] is None:
+        given["study"], given["arm"] = named, first
+    elif "arms" in given and given["features"] is None and not _is_place(first):
+        given["study"], given["arms"] = named, [first, *(given["arms"] or ())]
+
+
+def is_number(word: str) -> bool:
+    """Whether a word is the number of a trial."""
+    return re.fullmatch("[0-9]{1,18}", word) is not None
+
+
+def _is_place(word: str) -> bool:
+    return word.lower().endswith(".toml") or "://" in word or Path(word).exists()
+
+
 def open_trials(place: str | None, words: list[str], name: str | None) -> tuple[Study, list[Trial]]:
-    """The study and its trials of these numbers; a number in the study's place is a trial's too."""
-
-    def is_number(word: str) -> bool:
-        return re.fullmatch("[0-9]{1,18}", word) is not None
-
-    if place is not None and is_number(place):
-        words, place = [place, *words], None
+    """The study and its trials of these numbers."""
     study = open_study(place, name)
     if not words:
-        raise InvalidSetting("name a trial by its number: study.pending lists the open ones.")
+        raise InvalidSetting(
+            f"name a trial by its number: {advise('pending')} lists the open ones."
+        )
     for word in words:
         if not is_number(word) or int(word) >= len(study.trials):
             raise UnknownTrial(
                 f"there is no trial {word[:40]!r}: the study has asked for {len(study.trials)} so "
-                "far, numbered from 0. study.pending lists the open ones."
+                f"far, numbered from 0. {advise('pending')} lists the open ones."
             )
     return study, [study.trials[number] for number in dict.fromkeys(map(int, words))]
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from shortlist.advice import advise
 from shortlist.cli.output import fold, note, say, say_json, say_state, trial_rows
 from shortlist.cli.study_argument import (
     VARIABLE,
@@ -29,10 +29,11 @@ from shortlist.errors import (
     UnknownName,
 )
 from shortlist.files.csv_files import read_numbers
+from shortlist.files.excel import SUFFIX, is_workbook, require_openpyxl, workbook
 from shortlist.files.writing import new_file
 from shortlist.printable import count
 from shortlist.study.insight.summary import study_words, trial_numbers, trial_report
-from shortlist.study.plate import PlateResults, match, read_plate, write_plate
+from shortlist.study.plate import PlateResults, match, plate_rows, read_plate, write_plate
 
 if TYPE_CHECKING:
     from shortlist.study.study import Study
@@ -83,7 +84,9 @@ def ask(
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="PLATE.csv", help="Write a plate; printed if not given.", show_default=False
+            metavar="PLATE.csv",
+            help="Write a plate, .csv or .xlsx; printed if not given.",
+            show_default=False,
         ),
     ] = None,
     semicolons: Annotated[
@@ -103,8 +106,12 @@ def ask(
     """Ask for the next trials; write them as a plate for the lab."""
     from shortlist.study.view import more_than_needed
 
-    if out is not None and out.suffix.lower() != ".csv":
-        raise InvalidSetting(f"--out {out}: a plate is a CSV file, name one that ends in .csv.")
+    if out is not None and out.suffix.lower() not in (".csv", SUFFIX):
+        raise InvalidSetting(
+            f"--out {out}: a plate is a CSV file or a workbook, name one that ends in .csv or {SUFFIX}."
+        )
+    if out is not None and is_workbook(out):
+        require_openpyxl("writing a workbook")  # before anything is asked
     opened, here = open_study(study, name), command_line(study, name)
     before = len(opened.pending)
 
@@ -118,7 +125,10 @@ def ask(
         rescue = f"The trials are open: `{again_line}` writes them."
         with new_file(out, replace=force, rescue=rescue) as file:
             trials = asked()
-            file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
+            if is_workbook(out):
+                file.write(workbook(plate_rows(opened, trials)))
+            else:
+                file.write(write_plate(opened, trials, ";" if semicolons else ",").encode())
     audited = sum(trial.cause.origin == "audit" for trial in trials)
     if audited:
         note(
@@ -126,7 +136,7 @@ def ask(
             "linear in the features."
         )
     if not again and len(trials) < n:
-        note(here(_why_so_few(opened, len(trials))))
+        note(_why_so_few(opened, len(trials)))
     if not again and (words := more_than_needed(opened, trials)):
         note(words)
     if before and not again:
@@ -156,9 +166,9 @@ def _ask(study: Study, n: int, again: bool, place: str | None) -> list[Trial]:
     try:
         return study.pending if again else study.ask(n)
     except StudyStopped:
-        more = ", and study.reopen() lets the study go on" if not study.why_final else ""
+        more = f", and {advise('reopen')} lets the study go on" if not study.why_final else ""
         raise StudyStopped(
-            f"{study_words(study)} Nothing was asked; study.shortlist shows the answer{more}."
+            f"{study_words(study)} Nothing was asked; {advise('answer')} shows the answer{more}."
         ) from None
     except LinearityRejected:
         from shortlist.study.insight.linearity_words import remedy
@@ -222,8 +232,6 @@ def tell(
         told = _tell_one(opened, arm, result, key, block)
         taken = [number for number, _ in told.results]
     else:
-        if plate is None:  # a single word is the plate, if the environment names the study
-            study, plate = os.environ.get(VARIABLE), study
         if study is None or plate is None:
             raise InvalidSetting(
                 "name the study and the plate: `shortlist tell screen.toml plate.csv`. With "
@@ -249,16 +257,14 @@ def tell(
     if told.known and not (taken or told.blank or told.left or measured_again) and is_of_names:
         note(
             f"{plate} was told before: its name and all that its rows say are the same. If these are "
-            "other results, --measured-again records them, or add a column that says what they are "
-            "of, such as the question or the date."
+            f"other results, {advise('say measured again')} records them, or add a column that says what "
+            "they are of, such as the question or the date."
         )
-    here = command_line(study, name)
     for warning in watch.news(opened, final=True):
         if not isinstance(warning, LinearityRejected):  # the state says it
-            note(here(str(warning)))
+            note(str(warning))
     say_state(
         opened,
-        here,
         as_json,
         f"{count(len(taken), 'result')} recorded{known}{blank}.",
         taken=taken,
@@ -274,7 +280,7 @@ def _tell_one(
     try:
         study.problem.index(arm)
     except UnknownName as error:
-        raise UnknownName(f"{error} study.table() lists them.") from None
+        raise UnknownName(f"{error} {advise('table')} lists them.") from None
     [trial], new = study.tell_once(unasked=[(arm, result, key, block)])
     number = trial.number
     if not new:  # its key was told before
@@ -328,7 +334,6 @@ def correct(
         words = f"{which} is {right!r} already."
     say_state(
         opened,
-        command_line(study, name),
         as_json,
         words,
         trial=corrected.number,
@@ -384,7 +389,6 @@ def _close(
     closed, known = ([trial.number for trial in each] for each in (ended, before))
     say_state(
         study,
-        command_line(place, name),
         as_json,
         f"{count(len(closed), 'trial')} {state}{f', {len(known)} before' if known else ''}.",
         closed=closed,
@@ -402,8 +406,7 @@ def why(
     opened, found = open_trials(study, trials or [], name)
     if as_json:
         rows = [{"trial": trial.number, **asdict(opened.why(trial))} for trial in found]
-        say_json({"study": opened.name, "trials": rows}, command_line(study, name))
+        say_json({"study": opened.name, "trials": rows})
         return
     for trial in found:
-        words = f"Trial {trial.number}: {opened.why(trial)}"
-        say(fold(command_line(study, name)(words)))
+        say(fold(f"Trial {trial.number}: {opened.why(trial)}"))

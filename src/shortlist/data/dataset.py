@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from shortlist.advice import advise
 from shortlist.errors import DataUnavailable, unknown_name
 from shortlist.files.paths import from_home
 
@@ -241,7 +242,7 @@ def _cached(file: File) -> Path:
 
 
 def _fetching() -> str:
-    return "call shortlist.data.fetch()"
+    return advise("fetch")
 
 
 def _download(size: int, url: str, output_file: Any, _: Any) -> None:

@@ -133,6 +133,11 @@ class SomeRound:
         return int(self.inner.until_decision)
 
     @property
+    def uncounted(self) -> int:
+        """How many results nobody asked for and no plan has taken, where plans name cells."""
+        return int(self.inner.uncounted)
+
+    @property
     def strategy(self) -> Any:
         """The strategy of an algorithm that makes plans, for the arms that are left."""
         return self.inner.strategy

@@ -1,4 +1,4 @@
-"""Tables of numbers from CSV files as people and spreadsheets write them.
+"""Tables of numbers from CSV files and workbooks as people and spreadsheets write them.
 
 A decimal comma is read where it can mean nothing else. Errors name the file and the line.
 """
@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shortlist.advice import advise
 from shortlist.errors import InvalidFeatures, InvalidInput
 from shortlist.files.cells import NUMBER
+from shortlist.files.excel import is_workbook, read_cells
 from shortlist.files.paths import checked_path, regular_file
 
 if TYPE_CHECKING:
@@ -43,11 +45,15 @@ def read_lines(
 ) -> list[Line]:
     """The lines that are not blank, split into cells at commas, semicolons or tabs.
 
+    Of an Excel workbook it is the rows of its sheet.
+
     ``is_cut_right`` is given the heading and a line, and may know that commas do separate. ``data``
     is the file's content, where it was sent and is not on the disk.
     """
     file = checked_path(file, InvalidFeatures)
     try:
+        if is_workbook(file):
+            return _not_empty(file, read_cells(file, data))
         raw = io.BytesIO(regular_file(file, InvalidFeatures).read_bytes() if data is None else data)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig").read()  # any line ends become \n
     except FileNotFoundError:
@@ -68,9 +74,7 @@ def read_lines(
             f"{file}, line {reader.line_num} cannot be read as CSV ({error}): is there a quote "
             "that is not closed? Correct it."
         ) from None
-    lines = [(number, cells) for number, cells in lines if any(cells)]
-    if not lines:
-        raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
+    lines = _not_empty(file, [(number, cells) for number, cells in lines if any(cells)])
     heading, rest = lines[0][1], [cells for _, cells in lines[1:]]
     if is_cut_right is None or not all(is_cut_right(heading, cells) for cells in rest):
         # Below a heading with commas, a;0,5 would be split within its number.
@@ -80,6 +84,12 @@ def read_lines(
                 f"{file} has commas between the cells of its first line and semicolons in all "
                 "others: use one of them throughout."
             )
+    return lines
+
+
+def _not_empty(file: Path, lines: list[Line]) -> list[Line]:
+    if not lines:
+        raise InvalidFeatures(f"{file} is empty: write a line for each row, commas in between.")
     return lines
 
 
@@ -183,7 +193,7 @@ def _no_result(text: str) -> str:
     what = "is not finite" if text.lstrip("+-").lower() in ("nan", "inf") else "is not a number"
     return (
         f"the value {text!r} {what}. Leave it blank until the result arrives; if there will be "
-        "none, leave it blank, and study.fail(trial) closes it."
+        f"none, leave it blank, and {advise('fail')} closes it."
     )
 
 

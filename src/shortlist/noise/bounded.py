@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import LARGEST, Choice, Noise, positive
@@ -58,7 +59,8 @@ class Bounded(Noise):
         super().check_result(value)
         if not self.low <= value <= self.high:
             raise InvalidInput(
-                f"a result must lie in reward_range=({self.low:g}, {self.high:g}), got {value!r}: "
+                f"a result must lie in {setting('reward_range', (f'{self.low:g}', f'{self.high:g}'))}, got "
+                f"{value!r}: "
                 "nothing was told. The guarantee rests on the range, and a result outside voids it. "
                 "If it is right, start a new study with a wider range; dropping or clipping it "
                 "would bias the mean."
@@ -174,7 +176,8 @@ class StatedRange:
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
-            "sigma='bounded' needs the range of the results: give reward_range=(low, high)."
+            f"{setting('sigma', 'bounded')} needs the range of the results: give "
+            f"{setting('reward_range', ('low', 'high'))}."
         )
     ends = list(given) if isinstance(given, list | tuple | np.ndarray) else []
     if len(ends) != 2 or not all(

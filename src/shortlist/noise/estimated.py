@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from shortlist.advice import goes_on
 from shortlist.arrays import Label
 from shortlist.noise.noise import Choice, Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
@@ -132,13 +133,13 @@ class Estimated(Noise):
             f"arm {varying[low]!r} have standard deviation {math.sqrt(own[low]):.3g}, those of arm "
             f"{varying[high]!r} {math.sqrt(own[high]):.3g}."
         )
-        way = "study.continued(sigma='estimate per arm') goes on with all results."
+        way = goes_on("with all results.", sigma=EstimatedPerArm.word)
         meaning = f"The guarantee assumes one σ, and does not hold. {way} {ADAPTIVE}"
         return "warning", words, meaning, "", way
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """A σ of its own for every arm."""
-        return ["sigma='estimate per arm'"]
+        return "estimate per arm"
 
 
 class EstimatedPerArm(Estimated):

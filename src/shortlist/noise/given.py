@@ -130,9 +130,9 @@ class ByArm(Noise):
         """The smaller noise that was measured, in words."""
         return "such smaller σ"
 
-    def larger(self, spread: Spread) -> list[str]:
+    def larger(self, spread: Spread) -> float | str:
         """To have them estimated."""
-        return ["sigma='estimate per arm'"]
+        return "estimate per arm"
 
 
 class Each(ByArm):

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
+from shortlist.advice import goes_on, setting
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.errors import InvalidInput, InvalidSetting, number_hint, unknown_name
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
@@ -78,21 +79,21 @@ class Noise(ABC):
         kind = next((each for each in KINDS.values() if each.recognizes(sigma)), None)
         if reward_range is not None and sigma is None:
             raise InvalidSetting(
-                f"reward_range={reward_range!r} needs sigma='bounded' beside it: then all that is "
+                f"{setting('reward_range', reward_range)} needs {setting('sigma', 'bounded')} beside it: then all that is "
                 "assumed of the noise is that results lie in that range."
             )
         if reward_range is not None and not (kind is not None and kind.takes_range):
             raise InvalidSetting(
-                f"reward_range can only be used with sigma='bounded', got sigma = "
+                f"reward_range can only be used with {setting('sigma', 'bounded')}, got sigma = "
                 f"{sigma!r}: leave one of them out."
             )
         if sigma is None:
             raise InvalidSetting(
                 "sigma is missing: it has no default, since a wrong one silently voids the "
-                "guarantee. Give the noise's standard deviation; or sigma='bounded' "
-                "with reward_range=(low, high) for bounded rewards; or, for normal noise, "
-                "sigma='estimate', or sigma='estimate per arm' where σ "
-                "differs from arm to arm."
+                f"guarantee. Give the noise's standard deviation; or {setting('sigma', 'bounded')} "
+                f"with {setting('reward_range', ('low', 'high'))} for bounded rewards; or, for "
+                f"normal noise, {setting('sigma', 'estimate')}, or "
+                f"{setting('sigma', 'estimate per arm')} where σ differs from arm to arm."
             )
         if kind is not None:
             return kind.stated(sigma, reward_range, names)
@@ -270,7 +271,7 @@ class Noise(ABC):
         each = np.asarray(chdtrc(own_degrees, spread.squares[again] / sigma**2))
         p = float(chdtrc(degrees, squares / sigma**2))
         p_worst = min(float(each.min()) * len(each), 1.0)
-        way = f"study.continued({self.larger(spread)[0]}) goes on with all results."
+        way = goes_on("with all results.", sigma=self.larger(spread))
         too_small = (
             "A σ that is too small voids the guarantee: the intervals are too narrow, and the study "
             f"stops too early. {way} The p-value is for normal noise. {ADAPTIVE}"
@@ -321,12 +322,11 @@ class Noise(ABC):
         """That the arms' noise is not as equal as it is stated to be; None if nothing shows it."""
         return None
 
-    def larger(self, spread: Spread) -> list[str]:
-        """Ways to state noise that is larger, for a study to which its results are given."""
-        ways = ["sigma='estimate'", "sigma='estimate per arm'"]
-        return [*self.larger_number(spread), *ways]
+    def larger(self, spread: Spread) -> float | str:
+        """How noise that is larger is stated, for a study to which its results are given."""
+        return self.larger_number(spread) or "estimate"
 
-    def larger_number_for_all(self, spread: Spread) -> str:
+    def larger_number_for_all(self, spread: Spread) -> float:
         """A larger number for all arms, with which those of the noisiest arm agree too."""
         from scipy.special import chdtrc
 
@@ -335,12 +335,12 @@ class Noise(ABC):
         sigma = self._larger(spread)
         if sigma is None or chdtrc(degrees, squares / sigma**2).min() * len(degrees) < ALPHA:
             sigma = _upwards(math.sqrt((squares / degrees).max()))
-        return f"sigma={sigma:.3g}"
+        return float(f"{sigma:.3g}")
 
-    def larger_number(self, spread: Spread) -> list[str]:
+    def larger_number(self, spread: Spread) -> float | None:
         """A larger number for σ, with which the results agree, if they do not agree with this one."""
         sigma = self._larger(spread)
-        return [] if sigma is None else [f"sigma={sigma:.3g}"]
+        return None if sigma is None else float(f"{sigma:.3g}")
 
     def _larger(self, spread: Spread) -> float | None:
         from scipy.special import chdtri
@@ -399,7 +399,10 @@ def checked_number(name: str, value: object) -> float:
         raise InvalidSetting(
             f"{name} must be a number, got {value!r} ({type(value).__name__}).{number_hint(value)}"
         )
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise InvalidSetting(f"{name} must be at most 1e308, got a larger number.") from None
 
 
 def positive(name: str, value: object) -> float:

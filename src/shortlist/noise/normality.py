@@ -48,7 +48,7 @@ class Shape:
     >>> values[7] -= 12.0
     >>> shape = shape_of(groups, values)
     >>> shape.furthest, shape.p_furthest < 1e-6, round(shape.skewness), shape.group
-    (7, True, -4, 0)
+    (7, True, -3, 0)
     """
 
     furthest: int

@@ -169,17 +169,6 @@ def singular_values(table: Reals) -> Reals:
     return np.asarray(np.linalg.svd(triangle_of(table), compute_uv=False))
 
 
-def orthonormal_basis(product: Reals) -> Reals:
-    """W for which the columns of XW are orthonormal, from XᵀX.
-
-    Examples
-    --------
-    >>> orthonormal_basis(np.array([[4.0]])).tolist()
-    [[0.5]]
-    """
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(product).T))
-
-
 def share_left_of_ones(table: Reals) -> float:
     """‖1 − P1‖/‖1‖ with P the projection on the columns: 0 where they can express a constant.
 

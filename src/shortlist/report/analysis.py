@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from shortlist.advice import advise
 from shortlist.guarantee import Guarantee
 from shortlist.plot.arms import after_stop
 from shortlist.study.insight.health import examine
@@ -28,9 +28,9 @@ class Analysis:
     True
     """
 
-    def __init__(self, study: Study, say: Callable[[str], str] = str) -> None:
+    def __init__(self, study: Study) -> None:
         self.study = study
-        self.say = say  # translates advice for the readers of the page
+        self.in_full = advise("guarantee")  # where a text of its own says where the guarantee is
         self.late = after_stop(study)  # results told after the stop, on which no answer rests
 
     @cached_property

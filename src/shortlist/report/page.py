@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache
 from importlib.resources import files
 from os import PathLike, fspath
@@ -38,15 +37,13 @@ if TYPE_CHECKING:
 UNNAMED = "study"  # the name of a study that was given none
 
 
-def html(study: Study, say: Callable[[str], str] = str) -> str:
+def html(study: Study) -> str:
     """The report of a study as one self-contained HTML page.
 
     Parameters
     ----------
     study : Study
         In any state.
-    say : callable
-        Translates advice for the readers of the page; by default it stays calls of Python.
 
     Returns
     -------
@@ -61,7 +58,7 @@ def html(study: Study, say: Callable[[str], str] = str) -> str:
     >>> "&lt;script&gt;" in page
     True
     """
-    analysis, problem = Analysis(study, say), study.problem
+    analysis, problem = Analysis(study), study.problem
     script = _own("script.js")
     title = f"The {problem.m:,} best of" if problem.m > 1 else "The best of"
     title = f"{title} {problem.eligible:,} arms" if study.name == UNNAMED else study.name
@@ -80,7 +77,7 @@ def html(study: Study, say: Callable[[str], str] = str) -> str:
         failures=failures(study),
         failed=sum(trial.state == "failed" for trial in study.trials),
         specification=specification(study),
-        methods=say(methods(analysis)),
+        methods=methods(analysis),
         works=cited(study),
         rows_shown=ROWS_SHOWN,
         now=utc(time.time()),

@@ -76,9 +76,7 @@ def answer(study: Study) -> dict[str, Any]:
 
 
 MEANS = "Each mean is the average of the arm's own evaluations. "
-ESTIMATES = (
-    "Each estimate is the algorithm's at its last decision: {by}. The interval is about the estimate. "
-)
+ESTIMATES = "Each estimate is the algorithm's at its last decision: {by}. The interval is about the estimate. "
 
 
 def _means(table: pd.DataFrame) -> list[str]:
@@ -178,7 +176,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))
     if not study.done:
-        rows.append(("Still to come", analysis.say(str(analysis.remaining))))
+        rows.append(("Still to come", str(analysis.remaining)))
     return rows
 
 

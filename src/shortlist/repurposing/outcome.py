@@ -256,7 +256,10 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
         f"{means.max():.3f}, each with a standard error of up to {error:.3f}) by up to "
         f"{misfit:.3f}, "
     )
-    if not misfit > CLEARLY * error:
+    contradicted = study.audit.rejection is not None or any(
+        found.level == "warning" and found.name in ("fit", "curvature") for found in study.health()
+    )
+    if not misfit > CLEARLY * error and not contradicted:
         text += "which is no more than chance explains"
     elif misfit <= problem.epsilon / CLEARLY:
         text += "so the assumption does not hold exactly, but by far less than ε"

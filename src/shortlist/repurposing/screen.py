@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from shortlist.advice import advise
 from shortlist.errors import (
     InvalidExpression,
     InvalidFeatures,
@@ -248,8 +249,8 @@ class DrugScreen:
         if self.semantics.unsettled == "error" and not walks.reached.all():
             raise InvalidSetting(
                 f"a walk under {self.drugs[drug]!r} met no fixed point in {most} steps, so it has "
-                "no score: leave this drug out, allow more steps, use a network in which states "
-                "settle, or let the last state count (unsettled: 'last')."
+                "no score: leave this drug out, use a network in which states settle, or let the last "
+                f"state count: {advise('take last states')}."
             )
         last = walks.states[..., self._places].astype(np.float64)
         norm = np.sqrt(self._wanted.sum() * np.maximum(last.sum(axis=2), 1.0))

@@ -25,12 +25,11 @@ def every_arm(features: Features) -> NDArray[np.int64]:
     return np.arange(features.shape[0], dtype=np.int64)
 
 
-def span(features: Features, basis: Features | None = None) -> NDArray[np.int64]:
+def span(features: Features) -> NDArray[np.int64]:
     """As many arms as the features have dimensions, well spread: the pivots of a pivoted QR.
 
-    With a ``basis`` W it is those of XW, which is not made. Each pivot takes a pass over the
-    features, without a second table of them. What is left of an arm's ‖x‖² is kept by subtraction,
-    and computed again once too little is left of it to have digits.
+    Each pivot takes a pass over the features, without a second table of them. What is left of an
+    arm's ‖x‖² is kept by subtraction, and computed again once too little is left of it to have digits.
 
     Examples
     --------
@@ -40,25 +39,23 @@ def span(features: Features, basis: Features | None = None) -> NDArray[np.int64]
     if is_identity(features):
         return every_arm(features)
     rank = features.shape[1]
-    if basis is None:
-        basis = np.eye(rank)
     chosen = np.empty(rank, np.int64)
     directions = np.zeros((rank, rank))
     left, last = np.full(len(features), -np.inf), np.inf
     for k in range(rank):
         if not left.max() >= REMADE * last:
             for rows in blocks(features):
-                part = features[rows] @ basis
+                part = features[rows]
                 left[rows] = squared_norms(part - (part @ directions[:k].T) @ directions[:k])
             left[chosen[:k]] = -np.inf
             last = float(left.max())
         chosen[k] = first_largest(left)
-        direction = features[chosen[k]] @ basis
+        direction = features[chosen[k]].copy()
         for _ in range(2):  # the second time takes away what rounding left
             direction -= directions[:k].T @ (directions[:k] @ direction)
         length = np.linalg.norm(direction)
         directions[k] = direction / length if length > 0.0 else 0.0
-        left -= (features @ (basis @ directions[k])) ** 2
+        left -= (features @ directions[k]) ** 2
         left[chosen[k]] = -np.inf
     return np.sort(chosen)
 

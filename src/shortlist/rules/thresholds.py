@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from shortlist import advice
 from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.jit import compiled
@@ -195,19 +196,20 @@ class Threshold:
         """Raise where the threshold cannot be computed at all."""
         if self.needs_S and setting.S is None:
             raise InvalidSetting(
-                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: give S=…, or "
-                "use threshold='self_normalized', which needs none."
+                f"threshold {self.name!r} needs S, a bound on ‖θ‖, but none was given: give {advice.setting('S')}, or "
+                f"use {advice.setting('threshold', 'self_normalized')}, which needs none."
             )
         if self.needs_S and self.formula_regularization(setting) <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs a regularization above 0, got "
                 f"{self.formula_regularization(setting)}: leave regularization=None for its own choice, or use "
-                "threshold='self_normalized'."
+                f"{advice.setting('threshold', 'self_normalized')}."
             )
         if self.needs_span and setting.weakest <= 0.0:
             raise InvalidSetting(
                 f"threshold {self.name!r} needs initial pulls that span the features: use "
-                "GIFA(…, initialization='span') or 'each', or threshold='frequentist' with S=…."
+                "GIFA(…, initialization='span') or 'each', or "
+                f"{advice.setting('threshold', 'frequentist')} with {advice.setting('S')}."
             )
 
     def formula_regularization(self, setting: ThresholdInputs) -> float:
@@ -497,7 +499,7 @@ def least_demanding(settings: Mapping[str, ThresholdInputs]) -> Threshold:
                 asked[name] = evidence
     if not asked:
         raise InvalidSetting(
-            "threshold='auto' found no threshold that is proven for these settings (initial pulls, "
+            f"{advice.setting('threshold', 'auto')} found no threshold that is proven for these settings (initial pulls, "
             "regularization, S). Name a threshold, or keep the defaults of these settings."
         )
     return THRESHOLDS[min(asked, key=lambda name: asked[name])]

@@ -28,7 +28,7 @@ Told = dict[str, list[int]]  # numbers of trials: those "taken" now, and those "
 
 
 def command_line(study: Study, *, is_json: bool = False) -> CommandLine:
-    """What translates advice into commands about this study: pages are not read in Python."""
+    """Who reads about this study: pages are not read in Python."""
     return CommandLine(from_here(study.storage) or "STUDY", study.name, is_json)
 
 

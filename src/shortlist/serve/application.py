@@ -22,7 +22,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 from uvicorn import Config, Server
 
-from shortlist.advice import translated
+from shortlist.advice import read_by
 from shortlist.errors import (
     BudgetSpent,
     InvalidInput,
@@ -175,9 +175,10 @@ class _Served:
         self._follower.close()
         self._thread.close()
 
-    async def _do(self, act: Callable[[Study], Result]) -> Result:
+    async def _do(self, act: Callable[[Study], Result], *, is_json: bool = False) -> Result:
         def acted() -> Result:
-            done = act(self._study)
+            with read_by(actions.command_line(self._study, is_json=is_json)):
+                done = act(self._study)
             self._changes = self._study.changes
             return done
 
@@ -193,9 +194,8 @@ class _Served:
     async def act(self, action: Action, request: Request) -> Response:
         """Ask, tell, fail, cancel, verify, widen, retire or add."""
         given = _read_json(await request.body())
-        done = await self._do(lambda study: action(study, given))
-        here = actions.command_line(self._study, is_json=True)
-        return JSONResponse(translated(plain(done), here))
+        done = await self._do(lambda study: action(study, given), is_json=True)
+        return JSONResponse(plain(done))
 
     # The page
 
@@ -265,7 +265,7 @@ class _Served:
             page, results = await self._do(read)
         except ToldBefore as error:
             self._keep(sent, [])
-            words = actions.command_line(self._study)(str(error) if again else error.found)
+            words = str(error) if again else error.found
             refused = pages.told_before(self._study, sent, words)
             return HTMLResponse(refused, CONFLICT)
         self._keep(sent, results)
@@ -341,9 +341,7 @@ class _Served:
                 words = f"there is no {request.method} {request.url.path[:100]}: {OFFERED}"
         else:
             code = next(code for kind, code in STATUS if isinstance(error, kind))
-            is_json = request.url.path.startswith(f"{API}/")
-            here = actions.command_line(self._study, is_json=is_json)
-            words, headers = here(str(error)), None
+            words, headers = str(error), None
         if request.url.path.startswith(f"{API}/"):
             reply = {"error": words, "kind": type(error).__name__}
             return JSONResponse(reply, code, headers)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from shortlist.advice import translated
+from shortlist.advice import read_by
 from shortlist.errors import ShortlistError
 from shortlist.printable import plain
 from shortlist.report.analysis import Analysis
@@ -116,12 +116,11 @@ class Follower:
             study = self._refreshed()
             if self._latest is not None and self._latest.changes == study.changes:
                 return self._latest
-            here = command_line(study)
-            analysis = Analysis(study, here)
-            html = live(analysis)
-            status = status_report(study, analysis.remaining, analysis.findings)
-            shown = translated(plain(status), here)  # NaN is not valid JSON
-            return Snapshot(study.changes, html, shown)
+            with read_by(command_line(study)):
+                analysis = Analysis(study)
+                html = live(analysis)
+                status = status_report(study, analysis.remaining, analysis.findings)
+            return Snapshot(study.changes, html, plain(status))  # NaN is not valid JSON
         finally:
             now = time.monotonic()
             wanted = max(PAUSE, (now - began) * (1.0 / SHARE - 1.0))

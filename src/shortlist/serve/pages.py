@@ -60,7 +60,7 @@ def live(analysis: Analysis) -> str:
         plates_here=PLATES_HERE,
         title=plain(study.name),
         state=state(study),
-        words=analysis.say(study_words(study)),
+        words=study_words(study),
         arms=_arms(study),
         intervals=intervals(study),
         verifiable=study.done and not cannot_verify(study),

@@ -19,6 +19,7 @@ import sqlalchemy as sql
 from sqlalchemy import event
 from sqlalchemy.pool import NullPool
 
+from shortlist.advice import advise
 from shortlist.errors import (
     ForeignStorage,
     InvalidSetting,
@@ -76,7 +77,7 @@ def open_study(storage: Storage, name: str | None) -> tuple[str, Settings]:
     if name is None and len(known) > 1:
         raise InvalidSetting(
             f"{storage.where} holds {len(known)} studies: {quoted(known)}. Name one "
-            "by Study.load(storage, name)."
+            f"{advise('name it')}."
         )
     wanted = known[0] if name is None else name
     found = storage.open(wanted)

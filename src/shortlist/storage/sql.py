@@ -25,6 +25,7 @@ from typing import Any
 import sqlalchemy as sql
 
 from shortlist._version import __version__
+from shortlist.advice import advise
 from shortlist.errors import DamagedStorage, OutcomeUnknown, StorageError, StudyNotFound
 from shortlist.storage.address import shown, without_secrets
 from shortlist.storage.base import ROW, Change, Checkpoint, Event, Known, Row, Settings
@@ -444,8 +445,8 @@ class SQLStorage:
             said = " ".join(without_secrets(str(lost.__cause__), self.address).split())
             raise OutcomeUnknown(
                 f"the line to {self.where} was cut while a change was being committed ({said}): it "
-                "may or may not be stored. When the storage is available again, repeat the call "
-                "with if_told='same', or with a key= for unrequested data: it counts once."
+                "may or may not be stored. When the storage is available again, repeat "
+                f"{advise('repeat')}: it counts once."
             ) from None
 
     def _rows(self, connection: Any, statement: Statement, **values: Any) -> list[tuple[Any, ...]]:

@@ -9,8 +9,3 @@ ROW_KEY = re.compile(
     rf"(?P<file>.*), (?P<place>(?:row|trial) [0-9]+)(?P<notes> \([0-9a-f]{{8}}\))?(?P<again>{AGAIN})?",
     re.DOTALL,
 )
-
-
-def correcting(number: int, value: object = "value") -> str:
-    """The call that corrects the value of a told trial, for a message."""
-    return f"study.correct({number}, {value}, reason=…)"

@@ -118,9 +118,7 @@ class Shortlist:
         return name in self.names
 
     def __str__(self) -> str:
-        figures = self._shown.to_string(
-            index=False, float_format="{:.4g}".format, na_rep="–"
-        )
+        figures = self._shown.to_string(index=False, float_format="{:.4g}".format, na_rep="–")
         if not len(self):
             figures = "No shortlist yet: the first results are not all in."
         return printable("\n".join([figures, *self._below]))

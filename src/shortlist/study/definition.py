@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advise, reader
 from shortlist.arrays import Label
 from shortlist.blocks import Blocks
 from shortlist.catalog.gifa import threshold_name
@@ -291,13 +292,11 @@ def first_fingerprint(settings: bytes) -> Any:
 
 
 def _unless(what: str) -> str:
-    return f" Give another name, or the {what}; or open it as it is by Study.load(storage, name)."
+    return f" Give another name, or the {what}; or open it as it is {advise('name it')}."
 
 
 def _passed_again(what: str, argument: str) -> str:
-    return (
-        f"only a program that has this {what} can open it, with Study.load(storage, {argument}=…)"
-    )
+    return f"only a program that has this {what} can open it{reader().loaded_with(argument)}"
 
 
 def checked_seconds(

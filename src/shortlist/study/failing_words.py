@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from shortlist.advice import advise
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count
 from shortlist.study.budget import no_room
@@ -37,30 +38,29 @@ def remedy(study: View) -> str:
     >>> remedy(study).partition(". ")[0]
     'Repair the evaluation and call study.readmit(), or tell a result of the arm: study.tell(arm=…, value=…)'
     """
-    arm, block = "…", "…"
+    arm = block = None
     if len(study.set_aside) == 1:
         last = study.set_aside[0].last
-        arm, block = repr(last.name), repr(last.block)
-    where = f", block={block}" if study.problem.blocks.exist else ""
+        arm, block = last.name, last.block
+    told = advise("tell", arm=arm, value=None)
+    if study.problem.blocks.exist:
+        told = advise("tell with block", arm=arm, value=None, block=block)
     again = (
-        "Repair the evaluation and call study.readmit(), or tell a result of the arm: "
-        f"study.tell(arm={arm}, value=…{where}). Then it is asked for again."
+        f"Repair the evaluation and {advise('call readmit')}, or tell a result of the arm: {told}. "
+        "Then it is asked for again."
     )
     if can_leave_out(study):
         return (
             f"{again} Until then the study goes on without it once it waits for nothing else, and the "
             "answer is about the others."
         )
-    leave_out = (
-        f"retire the arm: study.retire({arm}, reason=…, whatever_the_results=True). Then the answer "
-        "is about the others."
-    )
+    leave_out = f"retire the arm: {advise('retire', arm=arm)}. Then the answer is about the others."
     if study.problem.blocks.shifts and study.model.initialized:
         leave_out = study.problem.blocks.without_arm
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "
-            "new_study.carry_over(study)."
+            f"{advise('carry over')}."
         )
     return f"{again} If it cannot be repaired, {leave_out}"
 
@@ -96,7 +96,7 @@ def nothing_to_ask(study: View) -> ShortlistError:
         return BudgetSpent(
             f"every cell that is left of the pool is pending: {cells_of(study.pending)}. Tell their "
             "results first. One that is lost can be asked for again when it is cancelled: "
-            f"study.cancel({study.pending[0].number})."
+            f"{advise('cancel', trial=study.pending[0].number)}."
         )
     if not is_for_failures(study):
         return BudgetSpent(no_room(study))

@@ -14,7 +14,6 @@ from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.linearity_words import (
-    WITHOUT_LINEARITY,
     departure,
     is_linearity_tested,
     is_linearity_untested,
@@ -23,6 +22,7 @@ from shortlist.study.insight.linearity_words import (
     passed_in_short,
     rejected,
     untested,
+    without_linearity,
 )
 from shortlist.study.ledger import Retirement, retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
@@ -70,6 +70,9 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
     notes = list(filter(None, [_unseen(study)]))
+    notes += [
+        hint.words for hint in examine(study) if (hint.name, hint.level) == ("normal", "note")
+    ]
     if rests_on_features(study.procedure):
         notes += [untested(study) if is_linearity_untested(study) else passed(study)]
         notes += [
@@ -138,7 +141,7 @@ def _model(study: View, assumption: Assumption) -> Assumption:
         return assumption._replace(tested=True, finding=passed(study), short=short)
     short = assumption.short
     if study.done and not cannot_verify(study):
-        short = f"{short} ({WITHOUT_LINEARITY})"
+        short = f"{short} ({without_linearity()})"
     return assumption._replace(finding=guarantee.not_tested(final=study.done), short=short)
 
 
@@ -181,9 +184,11 @@ def course_of(study: View) -> Course:
         return not each.whatever_the_results or not (fixed or each.from_start)
 
     again = {trial.number for trial in study.given_out_again}
+    unasked = sum(trial.cause.origin == "unasked" for trial in taken)
     return Course(
         out_of_order=out_of_order(study),
-        unasked=sum(trial.cause.origin == "unasked" for trial in taken),
+        unasked=unasked,
+        uncounted=min(unasked, study.round.uncounted) if study.problem.blocks.names_cells else 0,
         open_at_changes=len(study.open_at_changes),
         retired=_retired(study, whatever_the_results=True),
         retired_anew=_retired(study, whatever_the_results=False),

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advise
 from shortlist.arrays import NO_ARM, NO_BLOCK, Label
 from shortlist.blocks import NO_BLOCKS, Blocks, Cell
 from shortlist.engine.follow import (
@@ -35,7 +36,7 @@ from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownT
 from shortlist.numerics.random import run_seeds
 from shortlist.printable import cut, on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
-from shortlist.study import AGAIN, ROW_KEY, correcting
+from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import first_fingerprint
 from shortlist.study.model import Addition
 from shortlist.study.trial import (
@@ -905,7 +906,7 @@ class Ledger:
         if not 0 <= int(number) < len(self.trials):
             raise UnknownTrial(
                 f"trial {number} is unknown: this study has asked for {len(self.trials)} so far, "
-                "numbered from 0. Use study.tell(arm=…, value=…) for unrequested data."
+                f"numbered from 0. Use {advise('tell', arm=None, value=None)} for unrequested data."
             )
         own = self.trials[int(number)]
         if isinstance(trial, Trial) and (trial.arm, trial.seed) != (own.arm, own.seed):
@@ -947,7 +948,7 @@ def _is_closed(trial: Trial, wanted: str) -> TrialClosed:
     """The error for a trial that is to end and has ended."""
     stored = ""
     if trial.state == "told":
-        right = correcting(trial.number)
+        right = advise("correct it", trial=trial.number)
         stored = f" ({trial.value!r} is stored; {right} corrects a wrong one)"
     return TrialClosed(
         f"trial {trial.number} ({trial.name!r}) is {trial.state} and cannot be {wanted}{stored}: "

@@ -19,6 +19,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 
+from shortlist.advice import advise, continued
 from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
@@ -28,7 +29,6 @@ from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
 from shortlist.storage.base import Change, Checkpoint, Known, Storage, Transaction
 from shortlist.storage.forking import LONGEST_WAIT, STUDIES
-from shortlist.study import correcting
 from shortlist.study.definition import Definition
 from shortlist.study.insight.audit import Audit
 from shortlist.study.ledger import (
@@ -541,7 +541,7 @@ class Log:
 
     def _has_result(self, known: Trial, value: float) -> TrialClosed:
         """The error for a second result of a cell that has one."""
-        right = correcting(known.number, repr(value))
+        right = advise("correct", trial=known.number, value=value)
         return TrialClosed(
             f"{known.name!r} has its result on block {known.block!r} already: trial {known.number} "
             f"was told {known.value!r}, and now comes {value!r}. Nothing was told: a pool has one "
@@ -554,7 +554,7 @@ class Log:
         if known is None or (known.cell == cell and known.was_told(value)):
             return known
         arm = cell.arm
-        right = correcting(known.number, repr(value))
+        right = advise("correct", trial=known.number, value=value)
         raise TrialClosed(
             f"the key {key!r} was told before as trial {known.number} ({known.value!r} for arm "
             f"{known.name!r}), but now comes with {value!r} for arm "
@@ -727,7 +727,7 @@ class Log:
                 raise InvalidInput(
                     f"{quoted([each.name for each in out], 5)} cannot come back: the study has gone on "
                     "without, and the proof does not cover that. Nothing was changed. Begin another "
-                    "study with all arms, and give it these results: new_study.carry_over(study)."
+                    f"study with all arms, and give it these results: {advise('carry over')}."
                 )
             if back or ledger.set_aside:
                 ledger.readmit(NO_ARM, transaction.now, worker(), left_out=bool(back))
@@ -771,7 +771,7 @@ class Log:
             raise InvalidInput(
                 "arms cannot be retired from a study with a budget: what was spent on them would be "
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
-                "budget and these results: new_study.carry_over(study)."
+                f"budget and these results: {advise('carry over')}."
             )
         if model.searches:
             return False
@@ -779,11 +779,11 @@ class Log:
             return True
         unless = (
             "If it would have been retired whatever the results, say so: "
-            f"study.retire({name!r}, reason=…, whatever_the_results=True)."
+            f"{advise('retire', arm=name)}."
         )
         otherwise = (
             "go on with an algorithm that can, and retire it there: "
-            "study.continued(algorithm='Guess-and-verify')."
+            f"{continued(algorithm='Guess-and-verify')}."
         )
         raise InvalidInput(
             f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
@@ -815,8 +815,7 @@ class Log:
     def _check_growth(self, procedure: Procedure, model: Model) -> None:
         """Raise where arms cannot be added to a study that has trials."""
         again = (
-            "Begin another study with all arms, and give it these results: "
-            "new_study.carry_over(study)."
+            f"Begin another study with all arms, and give it these results: {advise('carry over')}."
         )
         if not procedure.engine.searches:
             raise InvalidInput(
@@ -836,6 +835,25 @@ class Log:
 
         self.change(act)
 
+    def why_not_wider(self, epsilon: float | None = None) -> str:
+        """Why ε cannot be made larger, such as this one; empty if it can."""
+        if self._ledger.additions or self._ledger.retired:
+            added = "arms were added to this study"
+            gone = "an arm of this study was retired"
+            way = continued(epsilon=... if epsilon is None else epsilon)
+            return (
+                f"{added if self._ledger.additions else gone}, and then what is proven is for the "
+                "epsilon that it has: nothing was changed. A study with a larger one and these "
+                f"results: {way}."
+            )
+        if self.model.stopped:
+            return (
+                "the study has stopped, and a larger epsilon would only make its answer worth "
+                f"less: nothing was changed. {advise('certain')} says at which epsilon it is "
+                "certified."
+            )
+        return ""
+
     def widen(self, epsilon: object) -> None:
         """Go on with a larger ε, or stop with it; nothing if it is as large already."""
 
@@ -844,12 +862,8 @@ class Log:
             wider = problem.widened(epsilon).epsilon
             if wider == problem.epsilon:
                 return
-            if self.model.stopped:
-                raise InvalidInput(
-                    "the study has stopped, and a larger epsilon would only make its answer worth "
-                    "less: nothing was changed. study.shortlist.certain says at which epsilon it is "
-                    "certified."
-                )
+            if why := self.why_not_wider(wider):
+                raise InvalidInput(why)
             self._ledger.step("widened", transaction.now, worker(), wider)
             LOGGER.info("epsilon widened from %g to %g", problem.epsilon, wider)
 
@@ -881,7 +895,7 @@ class Log:
                         "Tell it."
                         if own.state == "pending"
                         else "A result without a trial is told by its arm: "
-                        "study.tell(arm=…, value=…)."
+                        f"{advise('tell', arm=None, value=None)}."
                     )
                 )
             if own.value == value:

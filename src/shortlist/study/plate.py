@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from shortlist.advice import advise
 from shortlist.errors import InvalidInput, ToldBefore, unknown_among_many
 from shortlist.files.cells import csv_line, escaped, unescaped
 from shortlist.files.csv_files import Line, read_lines, read_numbers, resembles_number
 from shortlist.printable import iso
-from shortlist.study import AGAIN, ROW_KEY, correcting
+from shortlist.study import AGAIN, ROW_KEY
 
 if TYPE_CHECKING:
     from shortlist.arrays import Label
@@ -64,7 +65,13 @@ class PlateResults(NamedTuple):
 
 
 def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> str:
-    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII.
+    """The text of a plate; a byte-order mark tells a spreadsheet how to read names beyond ASCII."""
+    text = "".join(csv_line(row, separator) for row in plate_rows(study, trials))
+    return text if text.isascii() else "\ufeff" + text
+
+
+def plate_rows(study: Study, trials: Sequence[Trial]) -> list[list[object]]:
+    """The rows of a plate, below a heading.
 
     Where not all trials are needed before the study checks whether it can stop, a column says which.
     """
@@ -81,8 +88,7 @@ def write_plate(study: Study, trials: Sequence[Trial], separator: str = ",") -> 
         when = [*[trial.block] * has_blocks, *[iso(trial.expires_at)] * due]
         use = ["now" if place < needed else "if the study goes on"] * spare
         rows.append([study.mark, trial.number, trial.name, *when, *use, ""])
-    text = "".join(csv_line(row, separator) for row in rows)
-    return text if text.isascii() else "\ufeff" + text
+    return rows
 
 
 def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
@@ -114,7 +120,7 @@ def read_plate(file: Path, data: bytes | None = None) -> list[PlateRow]:
                 f"{file}, line {first} reads {', '.join(heading)[:60]!r}: a heading with the "
                 f"columns trial, arm and value is expected, and {title!r} is missing; or arm and "
                 "value, for results that nobody asked for. "
-                "study.ask(n) writes such a file; if a spreadsheet shows it in one column, add "
+                f"{advise('ask')} writes such a file; if a spreadsheet shows it in one column, add "
                 "--semicolons."
             )
     rows = [_row(file, line, titles, cells) for line, cells in lines]
@@ -313,7 +319,7 @@ def _match_unasked(
         if arm is None:
             raise InvalidInput(
                 f"{where}: {unknown_among_many('arm', row.arm, study.problem.names)} "
-                "study.table() lists them."
+                f"{advise('table')} lists them."
             )
         block = _block_of(where, row, study)
         first = told_as.get(row.key, row.key) or key_of_trial(row.study, row.trial or 0)
@@ -377,13 +383,14 @@ def _block_of(where: str, row: PlateRow, study: Study) -> int | str | None:
 def _differs(
     where: str, known: Trial, row: PlateRow, value: float, measured_again: bool
 ) -> ToldBefore:
-    one = f"study.tell(arm={known.name!r}, value={value!r})"
-    whole = "" if measured_again else " If the whole file was, add measured_again=True."
+    one = advise("tell", arm=known.name, value=value)
+    again = advise("say measured again")
+    whole = "" if measured_again else f" If the whole file was, add {again}."
     place = "needs a key of its own" if row.own_key else "belongs on a new row"
     return ToldBefore(
         f"{where}: this row was told before, as trial {known.number} with {known.value!r} for "
         f"{known.name!r}, but is {value!r} for {row.arm!r} here.",
-        f"If it was mistyped, {correcting(known.number, repr(value))} corrects it. If it was measured again, "
+        f"If it was mistyped, {advise('correct', trial=known.number, value=value)} corrects it. If it was measured again, "
         f"{one} tells it.{whole} Another result {place}.",
     )
 
@@ -431,8 +438,8 @@ def _check_not_a_copy(file: Path, study: Study, matched: PlateResults) -> None:
                 "before: the same arms and values, row by row.",
                 f"Nothing was told. If it is a copy, do nothing; put any rows that {name!r} lacks "
                 "into a file of their own. If everything was measured again with the same results, "
-                "the same with measured_again=True tells it, or give every row a key of its own in a "
-                "column key, or a column that says what it is of, such as the question or the date.",
+                f"the same with {advise('say measured again')} tells it, or give every row a key of its "
+                "own in a column key, or a column that says what it is of, such as the question or the date.",
             )
 
 
@@ -457,17 +464,18 @@ def _is_same(cell: str, text: str) -> bool:
 
 def _closed(where: str, trial: Trial, value: float) -> ToldBefore:
     which = f"{where}: trial {trial.number} ({trial.name!r})"
-    one = f"study.tell(arm={trial.name!r}, value={value!r})"
+    again = advise("say measured again")
+    one = advise("tell", arm=trial.name, value=value)
     if trial.state == "told":
         return ToldBefore(
             f"{which} was told {trial.value!r} before and is {value!r} here.",
-            f"If {trial.value!r} is wrong, {correcting(trial.number, repr(value))} corrects it. If it was "
+            f"If {trial.value!r} is wrong, {advise('correct', trial=trial.number, value=value)} corrects it. If it was "
             f"measured again, {one} tells it. If the whole file was, add "
-            f"measured_again=True: then all values in it count as new results.",
+            f"{again}: then all values in it count as new results.",
         )
     reason = f" ({trial.reason})" if trial.reason else ""
     return ToldBefore(
         f"{which} is {trial.state}{reason} and has the value {value!r} here.",
         f"Leave it blank. If it was measured after all, {one} tells it. If the whole file was "
-        f"measured again, add measured_again=True.",
+        f"measured again, add {again}.",
     )

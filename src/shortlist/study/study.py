@@ -16,6 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from shortlist import notebook
+from shortlist.advice import advise, setting
 from shortlist.arrays import Label
 from shortlist.blocks import Blocks, Cell
 from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
@@ -65,7 +66,7 @@ from shortlist.study.insight.feature_findings import warn_of_features
 from shortlist.study.insight.finding import Findings
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.history import History, history
-from shortlist.study.insight.linearity_words import advice
+from shortlist.study.insight.linearity_words import rejection
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.insight.watch import Watch
 from shortlist.study.ledger import Retirement, Source, checked_key
@@ -214,8 +215,7 @@ class Study(View):
         if features is None and arms is None and storage is not None:
             raise InvalidSetting(
                 "a new study needs features or arms, but none were given. A study that is stored "
-                "is continued by Study.load(storage), or by Study.load(storage, name) if there are "
-                "several."
+                f"is continued by {advise('load')}, or {advise('name it')} if there are several."
             )
         problem = Problem.of(
             features,
@@ -381,7 +381,8 @@ class Study(View):
         if not changes:
             raise InvalidSetting(
                 "a continuation differs from its study, but no change was given. Say what is "
-                "different, such as features=None, trust='guide' or delta=0.01."
+                f"different, such as {setting('features', None)}, {setting('trust', 'guide')} or "
+                f"{setting('delta', 0.01)}."
             )
         problem = self.problem.of_arms(self.procedure.arms_left)
         settings: dict[str, Any] = {
@@ -633,14 +634,14 @@ class Study(View):
     def _nothing_to_ask(self) -> ShortlistError:
         """Why there is no trial to be asked for."""
         if self.done:
-            reopen = ", or call study.reopen() to go on evaluating"
+            reopen = f", or {advise('call reopen')} to go on evaluating"
             more = "" if self.why_final else reopen
             return StudyStopped(
                 f"the study stopped after {self.shortlist.evaluations} evaluations and its answer is "
-                f"final: read study.shortlist{more}."
+                f"final: {advise('read')}{more}."
             )
         if self.audit.rejection is not None:
-            return LinearityRejected(advice(self))
+            return LinearityRejected(rejection(self))
         return nothing_to_ask(self)
 
     # Telling
@@ -1091,7 +1092,7 @@ class Study(View):
         if why := problem.costs.why_no_more_arms or problem.noise.why_no_more_arms:
             raise InvalidInput(
                 f"{why}: nothing was changed. Begin another study with all arms, and give it these "
-                "results: new_study.carry_over(study)."
+                f"results: {advise('carry over')}."
             )
         if (features is None) != classical:
             wanted = "the study has no features: give arms=[names] alone"

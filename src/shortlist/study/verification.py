@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from shortlist.advice import advise, reader, setting
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.plans.design import pair_design
 from shortlist.plans.guess import PRICE
@@ -31,7 +32,7 @@ def cannot_verify(study: View) -> str:
         return (
             "a study with a budget stops when the budget is spent, and proves nothing: there is "
             "nothing to verify. Begin one without a budget, with these results: "
-            "new_study.carry_over(study)."
+            f"{advise('carry over')}."
         )
     if study.model.verifies:
         more = "It is done." if study.done else "Go on asking and telling until it stops."
@@ -50,7 +51,7 @@ def cannot_verify(study: View) -> str:
         return (
             "the initial pulls are not all in, so there is no list to verify yet: go on asking and "
             "telling. To rely on the arms' own results from the start, begin a study with "
-            "trust='guide'."
+            f"{setting('trust', 'guide')}."
         )
     return ""
 
@@ -91,9 +92,11 @@ def boundary_needs(
 
 def price_of_proof(study: View) -> str:
     """What it costs to drop the assumption on the features, in a sentence; empty if it cannot be."""
-    if cannot_verify(study):
+    if cannot_verify(study) or not reader().has_study:
         return ""
     m = study.problem.m
     which = "this arm by results of its own" if m == 1 else f"these {m} by results of their own"
     needed = count(expected_evaluations(study), "more evaluation")
-    return f"About {needed} would verify {which}, if the means are as estimated: study.verify()."
+    return (
+        f"About {needed} would verify {which}, if the means are as estimated: {advise('verify')}."
+    )

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from shortlist.advice import advise
 from shortlist.aim import Aim
 from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
@@ -171,6 +172,11 @@ class View:
         return self._log.ledger.open_at_changes()
 
     @property
+    def why_not_wider(self) -> str:
+        """Why ε cannot be made larger, in sentences; empty if it can."""
+        return self._log.why_not_wider()
+
+    @property
     def widenings(self) -> list[tuple[float, int]]:
         """The values that ε was widened to, and after how many evaluations each time."""
         steps = self.all_steps() if self.problem.epsilon > self.begun_with else Steps.empty(0)
@@ -266,7 +272,7 @@ class View:
         if self.aim.why_final:
             return (
                 f"{self.aim.why_final} To evaluate more, begin a study with a larger budget and these "
-                "results: new_study.carry_over(study)."
+                f"results: {advise('carry over')}."
             )
         if self.problem.blocks.once and not self.round.until_decision:
             return "every arm has its result on every block: there is nothing to ask."
@@ -325,16 +331,17 @@ class View:
         ``study.shortlist.table``: results of the audit and later ones are not in it.
         ``study.posterior`` has the pulls and means of all results.
 
-        The means are the algorithm's estimates by all results: they need not be the averages of
-        the arms' own results.
+        The mean is the average of the arm's own results; NaN without any, and for retired arms. Where
+        the algorithm makes more of the results, by features or by what results of a block share,
+        there is a column ``estimate`` after it, which ranks the arms and which the bounds are about.
 
         The bounds are μ̂ ± Cσ‖x‖_{V⁻¹} with the threshold C that the stopping rule uses, or of the
         algorithm's own kind at its last decision (all that make plans); they are missing before
-        ``stage`` is ``"rounds"``, and so are the means during the initial pulls. Where the stop
+        ``stage`` is ``"rounds"``, and so are the estimates during the initial pulls. Where the stop
         rests on differences of two arms (Guess-and-verify), the bounds are a
         mixture over the plans' own estimates of the arm (``plans/arm_bounds.py``). Their centre is
-        near the mean shown, which is the better estimate, but it is another; where they would not
-        contain the mean shown they are widened to it. How often the bounds contain the true means depends
+        near the estimate shown, which is the better one, but it is another; where they would not
+        contain the estimate shown they are widened to it. How often the bounds contain the true means depends
         on the algorithm: ``study.shortlist.coverage`` says it.
         """
         return self._log.model.table().set_index("name")

@@ -424,7 +424,6 @@ def large(name: str, K: int, N: int, m: int) -> tuple[Engine, Array]:
     return replace(
         engine,
         setup=replace(engine.setup, features=x, noise=np.ones(K)),
-        after_pilot=np.zeros(K, np.int64),
     ), x @ theta
 
 

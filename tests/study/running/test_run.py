@@ -31,7 +31,7 @@ from shortlist.study.model import Model
 from shortlist.study.plate import read_plate
 from shortlist.study.running import progress
 from shortlist.study.running import run as evaluation
-from shortlist.study.running.objective import evaluate_trial
+from shortlist.study.running.objective import Call, evaluate_trial
 from shortlist.study.running.progress import ProgressLine
 from shortlist.study.running.run import WAITING
 from shortlist.study.trial import Trial
@@ -350,8 +350,8 @@ def test_threads_that_end_in_reverse_count_in_the_order_they_were_asked_for() ->
             future = submit(function, *given, **named)
 
             def done(_: Any) -> None:
-                ended.append(given[1].number)
-                over[given[1].number].set()
+                ended.append(given[0].trial.number)
+                over[given[0].trial.number].set()
 
             future.add_done_callback(done)
             return future
@@ -460,9 +460,7 @@ def test_a_run_that_waits_for_another_says_so_once(
     held = one._log.ask(1, in_turn=True, run=None)
     assert held is not None
     with (  # noqa: PT031
-        pytest.warns(
-            UserWarning, match=r"waiting for 1 trials of other workers.*trial 0"
-        ) as warned,
+        pytest.warns(UserWarning, match=r"waiting for 1 trial of other workers.*trial 0") as warned,
         in_the_background(lambda: other.run(by_seed, progress=False)),
     ):
         wait_until(lambda: len(other.waiting) == WAITING + 1, "results that wait")
@@ -518,7 +516,8 @@ def test_seeds_use_all_their_bits_elsewhere() -> None:
     kept = np.random.get_state()  # noqa: NPY002
     try:
         drawn = [
-            evaluate_trial(numpys_global, trial, ("elsewhere", 0), "").value for trial in trials
+            evaluate_trial(Call(numpys_global, trial, ("elsewhere", 0), "")).value
+            for trial in trials
         ]
     finally:
         np.random.set_state(kept)  # noqa: NPY002
@@ -532,7 +531,9 @@ def test_a_trial_evaluated_again_elsewhere_draws_the_same(
     trial = Trial(0, 0, "ash", 7)
     kept = np.random.get_state(), random.getstate()  # noqa: NPY002
     try:
-        drawn = [evaluate_trial(objective, trial, ("elsewhere", 0), "").value for _ in range(2)]
+        drawn = [
+            evaluate_trial(Call(objective, trial, ("elsewhere", 0), "")).value for _ in range(2)
+        ]
     finally:
         np.random.set_state(kept[0])  # noqa: NPY002
         random.setstate(kept[1])
@@ -591,10 +592,10 @@ def test_a_failure_keeps_the_traceback_and_is_raised(kind: str) -> None:
     s = study()
     with pool_of(kind) as pool:
         with pytest.raises(ZeroDivisionError, match="no reading"):
-            s.run(broken, executor=pool, progress=False)
+            s.run(broken, executor=pool, batch=1, progress=False)
         assert [trial.state for trial in s.trials] == ["failed"]
         with pytest.raises(ZeroDivisionError, match="no reading") as raised:
-            s.run(broken, executor=pool, max_failures=3, progress=False)
+            s.run(broken, executor=pool, batch=1, max_failures=3, progress=False)
     assert [trial.state for trial in s.trials] == ["failed"] * 5
     for trial in s.trials:
         assert "in broken" in str(trial.reason)
@@ -631,7 +632,7 @@ def test_what_is_no_number_is_a_failure(
 ) -> None:
     s = study()
     with pool_of(kind) as pool, pytest.raises(errors.InvalidInput) as raised:
-        s.run(objective, executor=pool, progress=False)
+        s.run(objective, executor=pool, batch=1, progress=False)
     assert words in str(raised.value)
     assert s.trials[0].state == "failed"
     assert s.trials[0].reason == str(raised.value)
@@ -769,7 +770,7 @@ def test_an_interruption_elsewhere_ends_the_run_however_many_may_fail() -> None:
 
     s = study()
     with threads(2) as pool, pytest.raises(KeyboardInterrupt):
-        s.run(objective, executor=pool, max_failures=9, progress=False)
+        s.run(objective, executor=pool, batch=1, max_failures=9, progress=False)
     assert calls == [0]
     assert [trial.state for trial in s.trials] == ["pending"]
 
@@ -799,7 +800,7 @@ class Loses(ThreadPoolExecutor):
         self.losses = losses
 
     def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        if len(given) > 1 and given[1].number == 3 and self.losses > 0:
+        if given[0].trial.number == 3 and self.losses > 0:
             self.losses -= 1
             future: Future[Any] = Future()
             future.cancel()

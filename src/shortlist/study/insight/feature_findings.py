@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from shortlist.advice import Python, continued, reader
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.features import EXPRESSED, LARGEST, TWINS
@@ -31,7 +32,7 @@ from shortlist.study.insight.finding import Finding
 UNEVEN, ILL = 100.0, 1e3  # ratios of columns' sizes, and condition numbers, to note
 OUTLYING = 10.0  # times the median norm
 NEAR = 1e-3  # of the usual distance between two arms
-_EXAMINED: WeakKeyDictionary[Problem, list[Finding]] = WeakKeyDictionary()
+_EXAMINED: WeakKeyDictionary[Problem, dict[Python, list[Finding]]] = WeakKeyDictionary()
 
 
 def examine_features(problem: Problem) -> list[Finding]:
@@ -53,15 +54,17 @@ def examine_features(problem: Problem) -> list[Finding]:
         return without_features(
             f"There are no features: each of the {problem.arms} arms is a dimension of its own."
         )
-    if problem not in _EXAMINED:  # of many arms it takes a second, and an answer is asked for often
+    examined = _EXAMINED.setdefault(problem, {})
+    if reader() not in examined:  # of many arms it takes a second, and an answer is asked for often
         checks = {
             **{"rank": _rank, "redundant columns": _redundant, "scaling": _scaling},
             **{"norms": _norms, "alike": _alike, "offset": _offset},
         }
-        # The features of controls play no part.
-        of = problem.of_arms(np.flatnonzero(problem.listable)) if problem.controls.exist else problem
-        _EXAMINED[problem] = [Finding(name, *check(of)) for name, check in checks.items()]
-    return list(_EXAMINED[problem])
+        of = problem
+        if problem.controls.wells:  # the features of controls play no part
+            of = problem.of_arms(np.flatnonzero(problem.listable))
+        examined[reader()] = [Finding(name, *check(of)) for name, check in checks.items()]
+    return list(examined[reader()])
 
 
 def without_features(words: str) -> list[Finding]:
@@ -250,6 +253,6 @@ def _offset(problem: Problem) -> Found:
         f"The features cannot express an offset common to all means: {100.0 * left:.0f} % of a "
         "constant remains unexplained.",
         "If the results have a common level, such as a background, the linear model is wrong by it "
-        "and the guarantee does not hold: study.continued(intercept=True) has a column of ones for "
+        f"and the guarantee does not hold: {continued(intercept=True)} has a column of ones for "
         "it. Without a level, an arm whose features are all 0 has mean 0.",
     )

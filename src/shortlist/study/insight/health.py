@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Reals
 from shortlist.noise.normality import differences_of_pairs, shape_of
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 from shortlist.problem import Problem
-from shortlist.study import correcting
 from shortlist.study.insight.curvature import curvature
 from shortlist.study.insight.feature_findings import examine_features, without_features
 from shortlist.study.insight.finding import Finding
@@ -97,6 +97,7 @@ def examine_results(study: View) -> list[Finding]:
     return [*checks, *outliers]
 
 
+VERY_SKEWED = 1.0  # half of what an exponential distribution is; below, it is said in a note
 APART = 8.0  # σ: no noise with this σ makes results differ by so much
 ODD = 2.0  # times the span of all other arms' means, for an arm that was evaluated once
 FEWEST = 4  # arms with which one can be compared
@@ -138,7 +139,7 @@ def _outlying(study: View) -> list[Finding]:
             f"{abs(values[k] - usual) / sigmas[arms[k]]:,.0f} σ from the arm's "
             f"{'other result' if rest == 1 else f'{rest} others'}."
         )
-        way = f"If it was mistyped, {correcting(trials[k].number)} corrects it."
+        way = f"If it was mistyped, {advise('correct it', trial=trials[k].number)} corrects it."
         return [Finding("outliers", "warning", words, _mistyped(trials[k]), way=way)]
     evaluated = np.flatnonzero(counts)
     if len(evaluated) <= FEWEST:
@@ -187,8 +188,9 @@ def _normal(study: View) -> Found:
             f"({p_value(shape.p_furthest, 1)}, as the furthest of {count(len(values), 'result')})."
         )
         way = (
-            f"If it was mistyped, {correcting(trial.number)} corrects it; if not, the noise has rare "
-            "extremes, and only a new study with sigma='bounded' and a range allows for these."
+            f"If it was mistyped, {advise('correct it', trial=trial.number)} corrects it; if not, the noise has rare "
+            f"extremes, and only a new study with {setting('sigma', 'bounded')} and a range allows for "
+            "these."
         )
         meaning = f"The guarantee assumes normal noise, which has no such results. {way} {ADAPTIVE}"
         return "warning", words, meaning, "", way
@@ -200,6 +202,9 @@ def _normal(study: View) -> Found:
             f"{p_value(shape.p_skewed, 1)}): few are very {side}."
         )
         way = "Averages of several runs as one result would be closer to normal."
+        if abs(shape.skewness) < VERY_SKEWED:
+            meaning = f"The guarantee assumes normal noise, which this is nearly. {way} {ADAPTIVE}"
+            return "note", words, meaning, "", way
         meaning = f"The guarantee assumes normal noise, and does not hold. {way} {ADAPTIVE}"
         return "warning", words, meaning, "", way
     words = (
@@ -223,7 +228,7 @@ def _apart(arms: NDArray[np.int64], values: Reals, sigmas: Reals) -> Reals:
 
 
 def _mistyped(trial: Trial) -> str:
-    way = correcting(trial.number)
+    way = advise("correct it", trial=trial.number)
     return f"Was it mistyped? Then correct it with {way}. This is a heuristic check."
 
 
@@ -248,14 +253,15 @@ def _norm(study: View, results: Spread) -> Found:
     if p >= ALPHA:
         inside = "." if norm <= S else f": more, but within its uncertainty ({p_value(p)})."
         return "fine", words + inside, "The results do not contradict S."
+    way = goes_on("with all results, and needs no S.", threshold="self_normalized")
     words += f": no θ of norm at most {S:g} explains the results ({p_value(p, 1)})."
     return (
         "warning",
         words,
         f"The threshold {threshold.name!r} is proven for ‖θ‖ ≤ S only: the guarantee is void. "
-        f"study.continued(threshold='self_normalized') goes on with all results, and needs no S. {ADAPTIVE}",
+        f"{way} {ADAPTIVE}",
         "",
-        "study.continued(threshold='self_normalized') goes on with all results, and needs no S.",
+        way,
     )
 
 
@@ -394,12 +400,12 @@ def _curvature(study: View, results: Spread) -> Found:
     )
     if not study.done:
         return "note", words, f"{wrong} See whether it is so at the stop. {ADAPTIVE}", file_words
+    way = goes_on("in the same study, and tests the list by each arm's own results.")
     meaning = (
-        f"{wrong} study.verify() goes on in the same study and tests the list by each arm's own "
-        "results. Or begin a new study with trust='guide', or with squares and products among the "
-        f"features: new_study.carry_over(study) gives it the results. {ADAPTIVE}"
+        f"{wrong} {way} Or "
+        f"begin a new study with {setting('trust', 'guide')}, or with squares and products among "
+        f"the features: {advise('carry over')} gives it the results. {ADAPTIVE}"
     )
-    way = "study.verify() goes on, and tests the list by each arm's own results."
     return "warning", words, meaning, file_words, way
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Reals
 from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
@@ -26,7 +27,6 @@ from shortlist.study.insight.shifts import (
 from shortlist.study.verification import cannot_verify
 from shortlist.study.view import View
 
-WITHOUT_LINEARITY = "study.verify() proves the list without linear means"
 OTHER_UNITS = 100  # times σ: where results span as much, it may be a fraction and they in per cent
 ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spread replaces σ
 
@@ -94,7 +94,7 @@ def untested(study: View) -> str:
         why = (
             "shifted blocks have no audit; health compares the fit within them"
             if study.problem.blocks.shifts
-            else "audit=False"
+            else setting("audit", False)
         )
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
     if tests_itself(study):
@@ -141,13 +141,13 @@ def passed(study: View) -> str:
 def passed_in_short(study: View) -> str:
     """How linearity was tested, in a few words."""
     if study.audit.verdict is None:
-        so = "" if cannot_verify(study) else f": {WITHOUT_LINEARITY}"
+        so = "" if cannot_verify(study) else f": {without_linearity()}"
         return f"tested as the results came in, but which misfits that finds is not known{so}"
     least, where = _least_found(study)
     if not is_test_too_coarse(study):
         return f"tested: a misfit above {least:.2g}{where} would have been found"
     m, gap = study.problem.m, _span_and_gap(study)[1]
-    so = "a smaller misfit can make the list wrong" if cannot_verify(study) else WITHOUT_LINEARITY
+    so = "a smaller misfit can make the list wrong" if cannot_verify(study) else without_linearity()
     return (
         f"tested, but a misfit below {least:.2g}{where} can go unnoticed, and ranks {m} and {m + 1} "
         f"are {gap:.2g} apart: {so}"
@@ -191,7 +191,12 @@ def _evaluated(study: View) -> str:
     return f"{seen:,} of {study.problem.arms:,} arms were evaluated"
 
 
-def advice(study: View) -> str:
+def without_linearity() -> str:
+    """How a list is proven without linear means."""
+    return f"{advise('verify')} proves the list without linear means"
+
+
+def rejection(study: View) -> str:
     """Why linear means with this σ were rejected, and what to do."""
     return f"{departure(study)} {not_held(study)} {remedy(study)}"
 
@@ -284,36 +289,35 @@ def _way_on(study: View, results: Spread) -> str:
     cause, _ = _cause(study, results)
     if cause == "shift":
         return shifts_cancel(study, "all of them")
-    larger = study.procedure.noise.larger(results)[0]
     if cause == "sigma":
-        return f"study.continued({larger}) goes on with all of them."
+        return goes_on("with all of them.", sigma=study.procedure.noise.larger(results))
     if not _has_level(study):
-        return (
-            "study.continued(intercept=True) goes on with all of them, and lets the means have a "
-            "level of their own, which these features cannot express."
+        return goes_on(
+            "with all of them, and lets the means have a level of their own, which these features "
+            "cannot express.",
+            intercept=True,
         )
     guided = study.problem.arms <= MOST_ARMS and not study.problem.blocks.shifts
     if cause == "either" and guided:
-        return (
-            "study.continued(trust='guide', sigma='estimate') goes on with all of them, with the "
-            "features as a guide only and another σ."
+        return goes_on(
+            "with all of them, with the features as a guide only and another σ.",
+            trust="guide",
+            sigma="estimate",
         )
     if cause == "either" and study.problem.arms <= MOST_WITHOUT:
-        return (
-            "study.continued(features=None, sigma='estimate') goes on with all of them, and "
-            "assumes neither linear means nor this σ."
+        return goes_on(
+            "with all of them, and assumes neither linear means nor this σ.",
+            features=None,
+            sigma="estimate",
         )
     if not cannot_verify(study):
-        return "study.verify() goes on in this study, with the features as a guide only."
+        return goes_on("in this study, with the features as a guide only.")
     if study.problem.arms <= MOST_WITHOUT:
-        return (
-            "study.continued(features=None) goes on with all of them, and assumes nothing about "
-            "the means."
-        )
+        return goes_on("with all of them, and assumes nothing about the means.", features=None)
     return (
         f"with more than {MOST_WITHOUT:,} arms (here {study.problem.arms:,}) a study cannot go on "
         "without features. Begin one with other features, in which the means are closer to linear, "
-        "or without arms that are known to be bad: new_study.carry_over(study) gives it the results."
+        f"or without arms that are known to be bad: {advise('carry over')} gives it the results."
     )
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from shortlist.advice import goes_on
 from shortlist.arrays import Reals
 from shortlist.study.insight.finding import Finding
 from shortlist.study.view import View
@@ -44,8 +45,7 @@ def likely_cause(study: View) -> NoiseCause:
         return NoiseCause(
             f"All results are {low:g} or {high:g}: noise of two values needs a σ of half their "
             "distance.",
-            f"study.continued(sigma='bounded', reward_range=({low:g}, {high:g})) goes on with all "
-            "results.",
+            goes_on("with all results.", sigma="bounded", reward_range=(f"{low:g}", f"{high:g}")),
             explains_all=True,
         )
     if (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:

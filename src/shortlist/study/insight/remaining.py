@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from shortlist import notebook
+from shortlist.advice import advise
 from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
 from shortlist.posterior.posterior import Posterior
@@ -68,7 +69,7 @@ class Tie:
     def _way(self) -> str:
         if self.epsilon is None:
             return ""
-        return f"; study.widen(epsilon={self.epsilon:g}) would end the study now"
+        return f"; {advise('widen', epsilon=self.epsilon)} would end the study now"
 
     @property
     def short(self) -> str:
@@ -81,7 +82,8 @@ class Tie:
     def advice(self) -> str:
         """The same with what to do."""
         if self.epsilon is None:
-            return f"{self}. study.widen(epsilon=…) sets the difference that you do not care about."
+            way = advise("widen", epsilon=None)
+            return f"{self}. {way} sets the difference that you do not care about."
         return f"{self}, if you do not care about a smaller difference. Else it may take very long."
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 from shortlist.plans.least_squares import laplacian, rooted
@@ -215,7 +216,7 @@ def fit_within_blocks(study: View) -> Found:
         "warning",
         f"Differences within blocks are not linear in the features ({test}).",
         "The guarantee assumes that the means are linear, so it does not hold. "
-        f"study.continued(features=None) goes on with all results and without features. {ADAPTIVE}",
+        f"{goes_on('with all results and without features.', features=None)} {ADAPTIVE}",
     )
 
 
@@ -247,10 +248,8 @@ def together(study: View) -> tuple[str, Shifts] | None:
 
 def shifts_cancel(study: View, results: str = "all results") -> str:
     """What lets shifts cancel in a study without blocks."""
-    return (
-        f"study.continued(blocks='shift') goes on with {results}, and the shifts "
-        "cancel; its answer is called heuristic."
-    )
+    how = f"with {results}, and the shifts cancel; there it guides, and later results prove."
+    return goes_on(how, blocks="shift")
 
 
 def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
@@ -264,11 +263,14 @@ def shift_finding(study: View, how: str, shifts: Shifts) -> Found:
         f"Results that were {how} together share a shift ({test}): a plate or day effect, of about "
         f"{shifts.size:.2g} from one of {shifts.groups} groups to another."
     )
+    on = goes_on(
+        "with all results: each group is a block there, its shift cancels whatever it is, and "
+        f"{advise('ask')} gives whole plates.",
+        blocks="shift",
+    )
     meaning = (
         "The guarantee assumes that a result is the arm's mean and fresh noise, so it does not hold. A "
-        f"larger σ is not the remedy. study.continued(blocks='shift') goes on with all "
-        "results: each group is a block there, its shift cancels whatever it is, and study.ask(n) gives whole "
-        "plates. With results from here its answer is called heuristic; a new study with blocks='shift' "
-        f"proves it. Of 1,000 studies without such an effect, one shows as much. {ADAPTIVE}"
+        f"larger σ is not the remedy. {on} There results from here guide, and later "
+        "ones prove. Of 1,000 studies without such an effect, one shows as much. " + ADAPTIVE
     )
     return "warning", words, meaning, "", shifts_cancel(study)

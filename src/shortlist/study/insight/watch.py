@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from shortlist.advice import continued
 from shortlist.errors import GuaranteeInDoubt, LikelyTie, LinearityRejected
 from shortlist.study.answer import estimated
 from shortlist.study.insight.health import doubts_by_results
-from shortlist.study.insight.linearity_words import advice
+from shortlist.study.insight.linearity_words import rejection
 from shortlist.study.insight.remaining import Tie, remaining
 from shortlist.study.view import View
 
@@ -52,7 +53,7 @@ class Watch:
         results, due, doubted_at = len(study.taken), self.due, self._doubted_at
         if study.audit.rejection is not None:
             if "rejection" not in self._said:
-                once["rejection"] = LinearityRejected(advice(study))
+                once["rejection"] = LinearityRejected(rejection(study))
         elif final or results >= due:
             due = math.ceil(GROWTH * max(results, FIRST))
             if results != doubted_at:
@@ -80,7 +81,7 @@ def slack_beyond_results(study: View) -> str:
     return (
         f"epsilon={epsilon:g} is larger than the span of all {len(values):,} results so far ({span:.3g}): "
         f"any {study.problem.m} arms may soon be an answer. epsilon is in the units of the results. A "
-        "study with a smaller one and these results: study.continued(epsilon=…)."
+        f"study with a smaller one and these results: {continued(epsilon=...)}."
     )
 
 

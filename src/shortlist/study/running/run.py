@@ -13,6 +13,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from uuid import uuid4
 
+from shortlist.advice import advise
 from shortlist.errors import (
     InvalidInput,
     InvalidSetting,
@@ -129,6 +130,7 @@ class Run:
     ) -> None:
         self._log, self._objective = log, objective
         self._is_awaited = is_coroutine_function(objective)
+        self._executor = find_executor(executor)
         self._batch, self._grows = self._first_batch(batch, executor)
         log.ledger.blocks.check_request(self._batch)
         log.procedure.problem.controls.check_request(self._batch)
@@ -147,12 +149,13 @@ class Run:
         self._most = max_evaluations
         if max_evaluations is not None:
             self._most = whole_number("max_evaluations", max_evaluations, 1)
-        self._executor = CoroutineExecutor() if self._is_awaited else find_executor(executor)
         self._evaluates = await_trial if self._is_awaited else evaluate_trial
         self._run = name_of_run()
         in_this_thread = isinstance(self._executor, InlineExecutor)
         self._lease = RunLease(log.storage, self._run, by_thread=in_this_thread)
         check_sendable(self._executor, objective, "the objective")
+        if self._is_awaited:
+            self._executor = CoroutineExecutor()
         self._told = self._failures = 0
         self._refused = False  # whether the last ask found nothing to ask for
         self._trials: dict[int, Trial] = {}  # asked for by this run, and not ended by it
@@ -199,6 +202,13 @@ class Run:
             deadline = time.monotonic() + BEGINS_WITHIN
             while not all(future.running() or future.done() for future in self._sent):
                 if time.monotonic() > deadline:
+                    if self._batch == 1:
+                        warn_caller(
+                            UserWarning(
+                                "the executor does not say how many evaluations it can make at once, so "
+                                "they are made one after the other: write batch=n for n at once."
+                            )
+                        )
                     self._grows, self._batch = False, max(self._batch - 1, 1)
                     return
                 time.sleep(0.001)
@@ -374,7 +384,7 @@ class Run:
             first = min(pending, key=lambda trial: trial.number)
             again = self._log.free_in(first)
             what = (
-                f"if nobody is evaluating it any more, call study.cancel({first.number})"
+                f"if nobody is evaluating it any more, call {advise('cancel', trial=first.number)}"
                 if again is None
                 else f"if nothing is heard from there, it is given out again in {max(again, 0.0):.0f} s"
             )

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
+from shortlist.advice import advise
 from shortlist.errors import InvalidInput
 from shortlist.files.paths import regular_file
 from shortlist.study.trial import Trial
@@ -74,7 +75,7 @@ class UntoldResults:
                     break  # this folder cannot be written to
 
     def __str__(self) -> str:
-        way = f"study.tell_many(shortlist.read_untold({str(self.path)!r}), if_told='same')"
+        way = advise("tell untold", file=str(self.path))
         return (
             f"{self.results} finished results are kept in {self.path}, one per line: when the storage "
             f"is available again, tell them with {way}."
