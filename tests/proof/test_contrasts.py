@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from shortlist.proof.contrasts import Own, Paired, rooted
+from shortlist.proof.contrasts import Own, Paired, per_block, rooted
 from shortlist.proof.plan import Plan
 from tests.proof.drawn import KINDS, K, all_pairs, design, features, with_values
 
@@ -234,3 +234,10 @@ def test_rooted_is_the_root_of_the_pseudoinverse():
     np.testing.assert_allclose(root @ root.T, np.linalg.pinv(rows.T @ rows), atol=1e-12)
     np.testing.assert_allclose(np.abs(null), np.eye(4)[:, [2]], atol=1e-12)
     assert rooted(rows[:0])[1].shape == (4, 4)
+
+
+def test_averages_of_blocks_some_of_which_are_empty():
+    block, p = np.array([3, 0, 3, 0]), np.array([1.0, 2.0, 3.0, 2.0])
+    y = np.array([4.0, 1.0, 8.0, 3.0])
+    assert per_block(block, p, y).tolist() == [2.0, 0.0, 0.0, 7.0]
+    assert per_block(block, p, np.column_stack([y, -y]))[:, 1].tolist() == [-2.0, 0.0, 0.0, -7.0]

@@ -410,13 +410,14 @@ def sums_of(places: Integers, values: Reals, many: int) -> Reals:
 
 
 def per_block(block: Integers, p: Reals, y: Reals) -> Reals:
-    """Averages of the blocks with these weights, along the first axis."""
+    """Averages of blocks 0, 1, … with these weights, along the first axis; 0 where there is nothing."""
     total = np.maximum(np.bincount(block, p), TINY)
     if y.ndim == 1:
         return np.asarray(np.bincount(block, p * y) / total)
     order = np.argsort(block, kind="stable")
-    begins = np.searchsorted(block[order], np.arange(len(total)))
-    found = np.add.reduceat((p[:, None] * y)[order], begins, axis=0)
+    here, begins = np.unique(block[order], return_index=True)
+    found = np.zeros((len(total), y.shape[1]))
+    found[here] = np.add.reduceat((p[:, None] * y)[order], begins, axis=0)
     return np.asarray(found / total[:, None])
 
 
