@@ -215,11 +215,6 @@ class Blocks(ABC):
         if self.word not in takes:
             raise InvalidSetting(self.refusal(algorithm))
 
-    @property
-    def without_arm(self) -> str:
-        """What to do where no algorithm retires an arm because of results, after "otherwise"; else empty."""
-        return ""
-
     def refusal(self, algorithm: str) -> str:
         """Why an algorithm that does not work with such blocks is not used, and what to do."""
         return (
@@ -403,11 +398,6 @@ class Pool(Blocks):
             return isinstance(block, int) and 0 <= block < self.number
         return str(block) in self._places
 
-    @property
-    def without_arm(self) -> str:
-        """A study without it."""
-        return without_arm()
-
     @cached_property
     def _places(self) -> dict[str, int]:
         return {name: place for place, name in enumerate(self._names or ())}
@@ -464,11 +454,6 @@ class Random(Blocks):
                 "the results of the other study are on no blocks, and here arms are compared within "
                 "blocks: nothing was told. Begin without these results."
             )
-
-    @property
-    def without_arm(self) -> str:
-        """A study without it."""
-        return without_arm()
 
     def carried(self, block: Label | None, before: Numbers, fresh: int, group: str = "") -> int:
         """A number of its own: equal numbers are other blocks there and here."""
@@ -539,14 +524,6 @@ class Shift(Blocks):
                 "needs batch=24, say."
             )
 
-    @property
-    def without_arm(self) -> str:
-        """A study without it, of which nothing is proven with these results."""
-        return (
-            "begin a study without the arm. It may be given these results, "
-            f"{advise('carry over')}; its answer is then called heuristic."
-        )
-
     def room(self, batch: int, under_way: int) -> int:
         """A whole block, once the last one is back."""
         return 0 if under_way else batch
@@ -582,15 +559,6 @@ class Shift(Blocks):
             "position on a plate and drifts within a block. How many results a block has, which of "
             "them failed and in which order they were told must not depend on any values."
         )
-
-
-def without_arm() -> str:
-    """A study without an arm, of which all is proven with these results."""
-    return (
-        "begin a study without the arm. It may be given these results, "
-        f"{advise('carry over')}; its guarantee then assumes that it would lack the arm whatever the "
-        "results."
-    )
 
 
 def _counted(block: Any, end: int) -> int:

@@ -23,6 +23,15 @@ Level = Literal["good", "plain", "warn"]
 Status = Literal["proven", "heuristic", "in doubt", "not certified", "not yet", "budget"]
 
 
+RARE = 200  # results of which one is far off, in a sentence on what cannot be seen
+
+# What a proof needs wherever results came in otherwise than they were asked for.
+BLIND = (
+    "Which trials failed or were cancelled, and in which order results were told, depended neither on "
+    "their values nor on any result that was known and not yet told."
+)
+
+
 class Assumption(NamedTuple):
     """What a claim rests on."""
 

@@ -9,13 +9,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS
-from shortlist.engine.contract import AnyEngine
+from shortlist.engine.contract import AnyEngine, ChangingEngine
 from shortlist.engine.some_arms import SomeArms
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
@@ -208,7 +208,7 @@ class Procedure:
         if len(arms) == problem.arms:
             return bound
         if bound.engine.searches:
-            found = bound.parts._replace(engine=bound.engine.among(arms))
+            found = bound.parts._replace(engine=changing(bound.engine).among(arms))
             return replace(bound, make=lambda: found, left=arms)
         inner = self.rebind(problem.of_arms(arms))
         own = is_identity(inner.engine.setup.features)
@@ -216,6 +216,11 @@ class Procedure:
         engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
         make = partial(Parts, inner.threshold, inner.setting, inner.relation, engine)
         return replace(inner, problem=problem, make=make, left=arms)
+
+    @property
+    def changing(self) -> ChangingEngine:
+        """The engine, where what is asked may change on the way."""
+        return changing(self.engine)
 
     @property
     def arms_left(self) -> Integers:
@@ -307,3 +312,8 @@ class Procedure:
             blocks.heading, blocks.assumption, blocks.explanation, short=blocks.short
         )
         return [*found, shared]
+
+
+def changing(engine: AnyEngine) -> ChangingEngine:
+    """The engine as one that takes changes, which the caller knows that it does."""
+    return cast(ChangingEngine, engine)

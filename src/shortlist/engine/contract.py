@@ -205,6 +205,31 @@ class AnyEngine(Protocol):
         """One run for each seed, from the first pull to the stop."""
 
 
+class ChangingEngine(AnyEngine, Protocol):
+    """What a study asks besides where what is asked may change on the way (``searches``)."""
+
+    def among(self, arms: Integers) -> AnyEngine:
+        """The same where only these arms may be listed."""
+
+    def retire(self, now: Any, arm: int) -> None:
+        """Go on without an arm."""
+
+    def readmit(self, now: Any, arm: int) -> None:
+        """Go on with an arm that was retired."""
+
+    def add(self, now: Any) -> None:
+        """Go on with the arms that this engine has more."""
+
+    def verify(self, now: Any) -> None:
+        """Prove by arms' own results what relied on features."""
+
+    def correct(self, now: Any, number: int, value: float) -> None:
+        """Put the result right that was taken in as the n-th."""
+
+    def after(self, steps: Steps, seed: int) -> Any:
+        """The round that begins with these results, which only guide."""
+
+
 @dataclass(frozen=True)
 class Runs:
     """What many replicates gave, one row per run.

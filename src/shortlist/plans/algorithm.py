@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.advice import setting
 from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure

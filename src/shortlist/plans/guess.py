@@ -99,9 +99,10 @@ class OpenPairs(NamedTuple):
     variances: Reals
     missing: Reals
 
-    def only(self, some: Mask) -> OpenPairs:
+    def only(self, some: Mask | Integers) -> OpenPairs:
         """Some of the pairs."""
-        return OpenPairs(*(each[some] for each in self))
+        known = self.gaps[some], self.variances[some], self.missing[some]
+        return OpenPairs(self.b[some], self.c[some], *known)
 
 
 class Guess:
@@ -181,7 +182,7 @@ class Guess:
         noise = self._variances() if kind.known else np.ones(arms)
         matrix = laplacian(arm, block, 1.0 / noise[arm], arms)
         y = y - per_block(block, 1.0 / noise[arm], y)[block]
-        scores = np.bincount(arm, y / noise[arm], arms)
+        scores: Reals = np.bincount(arm, y / noise[arm], arms).astype(np.float64)
         relied = question.relied
         white, null = rooted(np.eye(arms) if relied is None else relied, matrix)
         if not kind.known:
@@ -270,7 +271,7 @@ class Guess:
         """
         question, x = self.question, self.x
         noise, costs, used = question.noise, question.costs, question.listable
-        counted = np.zeros(question.arms)
+        counted: Reals = np.zeros(question.arms)
         if begun is None:  # to guess: only pairs in doubt matter
             apart = pairs.gaps / np.sqrt(pairs.variances)
             pairs = pairs.only(apart < max(DOUBTFUL, float(apart.min()) + 0.5))
@@ -281,7 +282,7 @@ class Guess:
         else:
             missing = np.minimum(pairs.missing, level + PRICE)
             if self.pools:
-                counted = self.total.pulls - begun
+                counted = (self.total.pulls - begun).astype(np.float64)
         needs = self.lacking(pairs, missing, NARROWED * math.sqrt(2.0 * (level + PRICE)))
         needs = np.maximum(needs, LEAST_INFORMATION / pairs.variances)
         variances = self.noise
@@ -357,7 +358,9 @@ def nearly_linear(x: Reals, total: Totals, noise: Reals) -> Fit:
     share[seen] = departure / (own + departure)
     linear = linear + share * (means - linear)
     white = chosen * (1.0 - share)
-    return Fit(linear, white, departure * (1.0 - share), departure, unknown if len(unknown) else None)
+    return Fit(
+        linear, white, departure * (1.0 - share), departure, unknown if len(unknown) else None
+    )
 
 
 def nearly_linear_within(

@@ -94,7 +94,9 @@ class NoiseModel(ABC):
     alike: ClassVar[bool] = False
     pools: ClassVar[bool] = False
     known: ClassVar[bool] = False
-    vague: ClassVar[float] = 0.0  # results at the ends of the range that are added where it is bounded
+    vague: ClassVar[float] = (
+        0.0  # results at the ends of the range that are added where it is bounded
+    )
 
     @abstractmethod
     def variances(self, total: Totals, means: Reals, rank: int | None, m: int) -> Reals:
@@ -218,9 +220,7 @@ class InRange(NoiseModel):
             near, some = (total.sums + 0.5) / (total.pulls + 1.0), np.maximum(total.pulls, 1.0)
             edge = np.sort(near)[::-1][m - 1 : m + 1].mean()
             away = 2.0 * np.sqrt(share * most / some) + 2.0 * share / some
-            to = np.where(
-                near < edge, np.minimum(edge, near + away), np.maximum(edge, near - away)
-            )
+            to = np.where(near < edge, np.minimum(edge, near + away), np.maximum(edge, near - away))
             most = np.maximum(most, to * (1.0 - to))
         return np.clip(share * most, 1e-6, 0.25)
 

@@ -192,11 +192,13 @@ class Search:
         """A guess from all that is recorded."""
         total, singles = Totals.none(self.question.arms), Results.none()
         arms = [each.arms for each in self.record] or [np.zeros(0, np.int64)]
-        values = [each.values for each in self.record] or [np.zeros(0)]  # noqa: PD011
+        values = [each.values for each in self.record] or [np.zeros(0)]
         total = total.plus(np.concatenate(arms), np.concatenate(values))
         if self.question.shared is not None and self.record:
-            blocks = [each.blocks for each in self.record if each.blocks is not None]
-            singles = Results(*map(np.concatenate, (arms, blocks, values)))
+            blocks = np.concatenate(
+                [each.blocks for each in self.record if each.blocks is not None]
+            )
+            singles = Results(np.concatenate(arms), blocks, np.concatenate(values))
         self.guess = Guess(self.question, total, singles)
 
     def _change(self, question: Question) -> None:
@@ -436,7 +438,7 @@ class Search:
         if not len(pairs.b) or not np.isfinite(pairs.variances).all():
             return None
         hard = np.argsort(pairs.gaps / np.sqrt(pairs.variances))[:FORESEEN]
-        pairs = OpenPairs(*(each[hard] for each in pairs))
+        pairs = pairs.only(hard)
         some = np.unique(np.concatenate([pairs.b, pairs.c]))
         b, c = np.searchsorted(some, pairs.b), np.searchsorted(some, pairs.c)
         drawn = guess.drawn(some, count, rng)
@@ -499,4 +501,3 @@ def normal_share(pairs: OpenPairs) -> float:
     from scipy.special import ndtr  # loads late
 
     return float(ndtr((pairs.gaps / np.sqrt(pairs.variances)).min()))
-

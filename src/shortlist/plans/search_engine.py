@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,8 +214,8 @@ class Progress:
         """Put a result right, wherever it went."""
         for plan, numbers in enumerate(self.recorded):
             if number in numbers:
-                place = numbers.index(number)
-                self.judge(lambda search: search.correct(plan, place, value))
+                at = plan, numbers.index(number), value
+                self.judge(partial(_corrected, at=at))
                 return
         for listed in (self.results, self.beside):
             for place, each in enumerate(listed):
@@ -275,6 +275,10 @@ class Progress:
                 cell = Cell(arm, block)
                 if not supposed[cell] and cell not in self.later:
                     yield cell
+
+
+def _corrected(search: Search, at: tuple[int, int, float]) -> None:
+    search.correct(*at)
 
 
 def _columns(results: list[Result]) -> tuple[Integers, Integers, Reals]:
@@ -413,9 +417,7 @@ class SearchEngine:
         At the end of the plan, if what remains of that says the same of the others and the arm would not
         be answered.
         """
-        own = now.search.guess.x is None and (
-            self.question.shared is None or self.question.paired
-        )
+        own = now.search.guess.x is None and (self.question.shared is None or self.question.paired)
         now.give_up(arm)
         now.change(lambda search: search.retire(arm), wait=own and not now.inside[arm])
 
@@ -527,7 +529,9 @@ class SearchEngine:
         upper = np.maximum(search.bounds(*ends), gap)
         lower = np.full(len(gap), -np.inf)
         listable = search.question.listable
-        shown = (self.scale.width * np.where(listable, each, -np.inf) for each in (gap, lower, upper))
+        shown = (
+            self.scale.width * np.where(listable, each, -np.inf) for each in (gap, lower, upper)
+        )
         return Gaps(b, *shown)
 
     def against_linear(self, now: Progress) -> float:

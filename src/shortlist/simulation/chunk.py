@@ -19,7 +19,6 @@ from uuid import uuid4
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.arrays import NO_BLOCK
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
 from shortlist.numerics.random import run_seeds

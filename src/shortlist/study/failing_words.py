@@ -55,8 +55,6 @@ def remedy(study: View) -> str:
             "answer is about the others."
         )
     leave_out = f"retire the arm: {advise('retire', arm=arm)}. Then the answer is about the others."
-    if study.problem.blocks.shifts and study.model.initialized:
-        leave_out = study.problem.blocks.without_arm
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "
@@ -68,8 +66,8 @@ def remedy(study: View) -> str:
 def can_leave_out(study: View) -> bool:
     """Whether a study can go on without the arms that are set aside, by itself."""
     failing = [failures.last.arm for failures in study.set_aside]
-    problem, begun = study.problem, study.model.initialized
-    if begun and (problem.blocks.shifts or study.posterior.pulls[failing].any()):
+    problem, model = study.problem, study.model
+    if model.initialized and not model.searches and study.posterior.pulls[failing].any():
         return False
     left = np.setdiff1d(study.procedure.arms_left, failing)
     return study.aim.certifies and int(problem.listable[left].sum()) > problem.m

@@ -837,15 +837,6 @@ class Log:
 
     def why_not_wider(self, epsilon: float | None = None) -> str:
         """Why ε cannot be made larger, such as this one; empty if it can."""
-        if self._ledger.additions or self._ledger.retired:
-            added = "arms were added to this study"
-            gone = "an arm of this study was retired"
-            way = continued(epsilon=... if epsilon is None else epsilon)
-            return (
-                f"{added if self._ledger.additions else gone}, and then what is proven is for the "
-                "epsilon that it has: nothing was changed. A study with a larger one and these "
-                f"results: {way}."
-            )
         if self.model.stopped:
             return (
                 "the study has stopped, and a larger epsilon would only make its answer worth "

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from shortlist.arrays import NO_ARM, Integers, Label, Reals
+from shortlist.arrays import Integers, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.follow import (
@@ -29,7 +29,6 @@ from shortlist.engine.follow import (
 )
 from shortlist.engine.round import Decision
 from shortlist.plans.guess_and_verify import Guided
-from shortlist.problem import Problem
 from shortlist.study.answer import EVERY, arm_table
 
 
@@ -119,9 +118,9 @@ class Model:
         before, left = self.procedure, self.procedure.arms_left
         own = replace(Guided().bind(before.problem), left=before.left)
         if before.engine.searches:
-            own.engine.verify(self.round)
+            own.changing.verify(self.round)
         else:
-            self.round = own.on(before.problem, left).engine.after(self._past, self.seed)
+            self.round = own.on(before.problem, left).changing.after(self._past, self.seed)
         self.procedure = replace(own, left=before.left)
         self.verifies, self.verified_from = True, self.posterior.observed
         self._decide_again()
@@ -129,12 +128,12 @@ class Model:
     def _retire(self, arm: int) -> None:
         """Go on without an arm."""
         left = self.procedure.arms_left
-        self.procedure.engine.retire(self.round, arm)
+        self.procedure.changing.retire(self.round, arm)
         self._goes_on_with(left[left != arm])
 
     def _readmit(self, arm: int) -> None:
         """Go on with an arm that was retired."""
-        self.procedure.engine.readmit(self.round, arm)
+        self.procedure.changing.readmit(self.round, arm)
         self._goes_on_with(np.union1d(self.procedure.arms_left, [arm]))
 
     def _goes_on_with(self, arms: Integers) -> None:
@@ -152,7 +151,7 @@ class Model:
         new = np.arange(before.problem.arms, problem.arms)
         arms = None if before.left is None else np.append(left, new)
         self.procedure = replace(before.rebind(problem), left=arms)
-        self.procedure.engine.add(self.round)
+        self.procedure.changing.add(self.round)
         self._remember()
         self._decide_again()
 
@@ -162,7 +161,7 @@ class Model:
         values = taken.values.copy()  # noqa: PD011
         values[place] = value
         self._taken = [replace(taken, values=values)]
-        self.procedure.engine.correct(self.round, place, value)
+        self.procedure.changing.correct(self.round, place, value)
         self._remember()
         self._decide_again()
 

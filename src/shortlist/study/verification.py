@@ -66,7 +66,9 @@ def expected_evaluations(study: View) -> int:
     noise = problem.relative_noise if known.noise is None else known.noise
     costs, inside = problem.costs.of_arms(problem.arms), model.round.inside
     pairs = boundary_needs(known.means, inside, problem)
-    weights, total = pair_design(None, noise * costs, *pairs, np.zeros(len(noise)), problem.listable)
+    weights, total = pair_design(
+        None, noise * costs, *pairs, np.zeros(len(noise)), problem.listable
+    )
     expected = SLOWER * float(np.maximum(weights * total / costs, 1.0).sum())
     digits = 1 - math.floor(math.log10(expected))
     return int(round(expected, digits))

@@ -18,7 +18,6 @@ from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm import Procedure
 from shortlist.numerics.order import first_largest, largest_first
 from shortlist.problem import Problem
-from shortlist.study.insight.measured import measured
 from shortlist.study.insight.linearity import (
     LEVEL,
     WHILE_RUNNING,
@@ -28,6 +27,7 @@ from shortlist.study.insight.linearity import (
     evidence_at_most,
     lack_of_fit,
 )
+from shortlist.study.insight.measured import measured
 from shortlist.study.model import Model
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from shortlist.advice import advise, goes_on, setting
+from shortlist.advice import advise, goes_on
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 from shortlist.plans.least_squares import laplacian, rooted
