@@ -254,7 +254,9 @@ class Search:
             pairs = self._state(self.inside)[0]
         self._at = self._hardest(pairs, level)
         if self.stopped:  # a study may go on: with all pairs, as if each lacked something
-            pairs = self._open(*self._pairs_of(self.inside))
+            b, c = self._pairs_of(self.inside)
+            differ = self._least(b, c) > 0.0
+            pairs = self._open(b[differ], c[differ])
         begun = None if naming is None else self._begun(naming)
         self._arrange(guess.plan(pairs, begun, level, rng))
 
@@ -309,7 +311,7 @@ class Search:
     def _state(self, inside: Mask) -> tuple[OpenPairs, Naming | None, float]:
         """The pairs of a set that have not passed, its last naming, and its level."""
         b, c = self._pairs_of(inside)
-        latest, level, missing = None, math.inf, np.full(len(b), np.inf)
+        latest, level, missing = None, math.inf, self._least(b, c)
         for each in self.namings:
             if (of_set := self._level(each, inside)) < math.inf:
                 latest, level = each, of_set
@@ -317,6 +319,13 @@ class Search:
                 missing = np.minimum(missing, lacks)
         still = missing > 0.0
         return self._open(b[still], c[still], missing[still]), latest, level
+
+    def _least(self, b: Integers, c: Integers) -> Reals:
+        """What pairs lack before anything is named: nothing if features that are relied on are the same."""
+        x, least = self.question.relied, np.full(len(b), math.inf)
+        if x is not None:
+            least[(x[b] == x[c]).all(axis=1)] = -math.inf
+        return least
 
     def _open(self, b: Integers, c: Integers, missing: Reals | None = None) -> OpenPairs:
         """Pairs with their gaps as they seem."""
@@ -411,7 +420,7 @@ class Search:
     def slack(self, inside: Mask) -> float:
         """The least ε with which these arms are proven now; infinite if there is none."""
         b, c = self._pairs_of(inside)
-        least = np.full(len(b), np.inf)
+        least = self._least(b, c)
         for each in self.namings:
             if (level := self._level(each, inside)) < math.inf:
                 lacks = each.missing(b, c, level, self.question.epsilon)
@@ -422,7 +431,7 @@ class Search:
 
     def bounds(self, b: Integers, c: Integers) -> Reals:
         """By how much c may be better than b, each pair by itself, by all that was named with the set."""
-        least = np.full(len(b), np.inf)
+        least = self._least(b, c)
         for each in self.namings:
             if (level := self._level(each, self.inside)) < math.inf:
                 found = each.least_slacks(b, c, level)
@@ -456,7 +465,7 @@ class Search:
         """
         b, c = self._pairs_of(inside)
         shape = int(inside.sum()), -1
-        found = [np.zeros(len(b), np.bool_) for _ in range(3)]
+        found = [self._least(b, c) < 0.0 for _ in range(3)]
         for each in self.namings:
             if (level := each.level(inside)) < math.inf:
                 single = level - math.log(0.5 * CERTAIN)
