@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ import numpy as np
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.certified import Certified
 from shortlist.engine.follow import TAKE, Steps
-from shortlist.plans.guide import Guided
+from shortlist.plans.guess_and_verify import Guided
 from shortlist.problem import Problem
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.model import Model
@@ -121,7 +122,7 @@ def followed(
         queued = model.decision.queued
         arms = [model.decision.arm, *([] if queued is None else [queued])]
         if procedure.engine.setup.pace.makes_plans:
-            arms = np.repeat(np.arange(problem.arms), model.round.missing).tolist()
+            arms = [cell.arm for cell in model.round.lacking(Counter(), ())]
 
 
 def wrong(case: Case, listed: np.ndarray, said: Certified) -> set[str]:

@@ -1,9 +1,9 @@
 """XY-optimal designs: the w of the simplex with the least max_p ‖y_p‖²_{V(w)⁻¹} for contrasts y_p.
 
-V(w) = Σ_a w_a x_a x_aᵀ. ``optimal_design`` is an interior-point method for few arms and contrasts;
-``designs.pairs`` is for many of either.
+V(w) = Σ_a w_a x_a x_aᵀ. ``optimal_design`` is for few arms and contrasts; ``plans.design`` is for many of
+either.
 
-The interior-point method looks for the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p.
+Its interior-point method looks for the w ≥ 0 of least weight with ‖y_p‖²_{V(w)⁻¹} ≤ 1 for all p.
 Divided by its weight it is the design, and its weight is the value, since the norms are homogeneous
 in w. It works with the information h_p(w) = 1/‖y_p‖²_{V(w)⁻¹} ≥ 1. As the least of
 Σ_a w_a (x_aᵀu)² over the u with y_pᵀu = 1 it is concave in w and of degree 1, so nearly linear that

@@ -326,17 +326,6 @@ class Noise(ABC):
         """How noise that is larger is stated, for a study to which its results are given."""
         return self.larger_number(spread) or "estimate"
 
-    def larger_number_for_all(self, spread: Spread) -> float:
-        """A larger number for all arms, with which those of the noisiest arm agree too."""
-        from scipy.special import chdtrc
-
-        shows = spread.shows_noise
-        squares, degrees = (spread.squares * spread.noise)[shows], spread.degrees[shows]
-        sigma = self._larger(spread)
-        if sigma is None or chdtrc(degrees, squares / sigma**2).min() * len(degrees) < ALPHA:
-            sigma = _upwards(math.sqrt((squares / degrees).max()))
-        return float(f"{sigma:.3g}")
-
     def larger_number(self, spread: Spread) -> float | None:
         """A larger number for σ, with which the results agree, if they do not agree with this one."""
         sigma = self._larger(spread)
