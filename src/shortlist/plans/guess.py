@@ -321,8 +321,8 @@ class Guess:
         """The variance of the gap of each pair, by a single result of a plan."""
         if self.question.shared is not None or not self.weights.any():
             return np.asarray(pairs.variances * self.total.pulls.sum())
-        used = self.question.listable
-        w = 0.95 * self.weights + 0.05 * used / used.sum()
+        used, w = self.question.listable, self.weights / self.question.costs
+        w = 0.95 * w / w.sum() + 0.05 * used / used.sum()
         if self.x is None:
             return np.asarray((self.noise / w)[pairs.b] + (self.noise / w)[pairs.c])
         white = whitened(self.x, w / self.noise)

@@ -82,6 +82,8 @@ class NoiseModel(ABC):
         How long plans are, by arms' own results and with features.
     alike : bool
         Whether σ of all arms is one, or known: least squares with a level for every block.
+    separates : bool
+        Whether an arm's own results alone tell of it and of its noise.
     pools : bool
         Whether own results of all plans count together, so that a plan may leave arms out.
     """
@@ -92,6 +94,7 @@ class NoiseModel(ABC):
     own: ClassVar[Pace] = Pace(0.25, 0.02)
     linear: ClassVar[Pace] = Pace(0.25, 0.05)
     alike: ClassVar[bool] = False
+    separates: ClassVar[bool] = True
     pools: ClassVar[bool] = False
     known: ClassVar[bool] = False
     vague: ClassVar[float] = (
@@ -176,6 +179,7 @@ class Common(NoiseModel):
     first = 2
     shared = 6
     alike = True
+    separates = False
 
     def variances(self, total: Totals, means: Reals, rank: int | None, m: int) -> Reals:
         """By the results of all arms."""
@@ -251,5 +255,5 @@ class InRange(NoiseModel):
         if guess.x is not None:
             return PlanBets(pairs, sizes)
         means = (guess.total.sums + 0.5) / (guess.total.pulls + 1.0)
-        share = np.log(guess.noise / np.maximum(guess.weights, 1e-9))
+        share = np.log(guess.noise * guess.question.costs / np.maximum(guess.weights, 1e-9))
         return PooledBets(pairs, sizes, means, guess.noise, share, guess.question.epsilon)
