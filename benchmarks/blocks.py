@@ -1,10 +1,7 @@
-"""Arms compared within blocks: what it takes, and how often it errs near ties.
+"""Arms compared within blocks: what it takes; ``near_ties.py`` attacks it.
 
 `python benchmarks/blocks.py [RUNS]` prints evaluations on tables of scores, beside scoring everything.
-`python benchmarks/blocks.py attack [RUNS]` counts errors where arms are nearly alike and the results on a
-block depend on each other.
-`python benchmarks/blocks.py normal` compares with independent results where arms share much of their noise,
-and counts errors of the test for normal differences.
+`python benchmarks/blocks.py normal` compares with independent results where arms share much of their noise.
 """
 
 from __future__ import annotations
@@ -15,11 +12,7 @@ import warnings
 import numpy as np
 
 import shortlist
-from shortlist.arrays import Integers, Reals
-from shortlist.plans.bets.normal import Moments
-from shortlist.plans.blocks.normal import Differences
-
-DELTAS = (0.05, 0.3, 0.8)
+from shortlist.arrays import Reals
 
 
 def prompts(arms: int = 40, blocks: int = 500, seed: int = 0) -> Reals:
@@ -55,41 +48,8 @@ TABLES = {
 }
 
 
-def near_ties(kind: str) -> Reals:
-    """Four arms, of which the second and the third differ on one block of sixty."""
-    rng = np.random.default_rng(1)
-    difficulty = rng.random(60)
-    if kind == "coins":
-        table = (rng.random((4, 60)) < 0.2 + 0.6 * difficulty).astype(np.float64)
-    elif kind == "skewed":
-        table = np.where(rng.random((4, 60)) < 0.1, 1.0, 0.02 * difficulty)
-    else:  # opposite results of the two that are nearly alike
-        table = np.tile(difficulty, (4, 1))
-        table[1] = 1.0 - difficulty
-    table[0], table[3] = 0.8 + 0.2 * table[0], 0.2 * table[3]
-    table[2] = rng.permutation(table[1]) if kind != "opposite" else difficulty
-    table[2] += (table[1].sum() - table[2].sum() - 0.02) / 60.0
-    return np.clip(table, 0.0, 1.0)
-
-
-def attack(runs: int) -> None:
-    """Print how often answers were wrong, with a pool and with blocks drawn afresh."""
-    for blocks, most in (("pool", 10**6), ("random", 800)):
-        for kind in ("coins", "skewed", "opposite"):
-            instance = shortlist.instances.table(near_ties(kind), m=2, blocks=blocks, label=kind)
-            for delta in DELTAS:
-                given = {"delta": delta, "runs": runs, "max_samples": most, "progress": False}
-                frame = shortlist.compare("auto", instance, **given).frame
-                wrong = int((frame["stopped"] & ~frame["correct"]).sum())
-                print(
-                    f"{blocks}, {kind}, δ = {delta}: {wrong} wrong of {runs} "
-                    f"({frame['samples'].mean():.0f} evaluations, {int(frame['stopped'].sum())} stopped)",
-                    flush=True,
-                )
-
-
 def normal(runs: int) -> None:
-    """Print what normal differences within blocks take, and how often a tie passes."""
+    """Print what normal differences within blocks take."""
     for shared in (0.0, 0.3, 1.0):
         taken: dict[str | None, list[int]] = {None: [], "random": []}
         wrong = 0
@@ -112,26 +72,6 @@ def normal(runs: int) -> None:
             f"on blocks; wrong {wrong} of {2 * runs}",
             flush=True,
         )
-    paths, looks = 10_000, 150
-    for delta in DELTAS:
-        rng = np.random.default_rng(0)
-        found = Differences.after_blocks(drawn(rng, np.full(paths, 4)), np.zeros(1))
-        for look in range(looks):
-            near = found.now[0] > 0.0
-            count = np.maximum(1, np.rint(1.08**look * np.where(near, 0.1, 1.0))).astype(np.int64)
-            found = found.with_blocks(drawn(rng, count), 0.0)
-        share = float((found.largest >= -np.log(delta)).mean())
-        print(
-            f"a tie passes, δ = {delta}: {share:.4f} of {paths:,} paths of {looks} looks",
-            flush=True,
-        )
-
-
-def drawn(rng: np.random.Generator, blocks: Integers) -> Moments:
-    """Of so many normal differences of mean 0 and variance 1, path by path."""
-    squares = np.where(blocks > 1, rng.chisquare(np.maximum(blocks - 1, 1)), 0.0)
-    means = rng.standard_normal(len(blocks)) / np.sqrt(blocks)
-    return Moments(blocks.astype(np.float64), means, squares)
 
 
 def main(runs: int) -> None:
@@ -153,9 +93,7 @@ if __name__ == "__main__":
     warnings.filterwarnings("ignore", "delta is the risk")
     words = sys.argv[1:]
     count = int(words[-1]) if words and words[-1].isdigit() else 12
-    if "attack" in words:
-        attack(count)
-    elif "normal" in words:
+    if "normal" in words:
         normal(count)
     else:
         main(count)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from shortlist.catalog.registry import find_algorithm
-from shortlist.plans.guide import Guided
+from shortlist.plans.guess_and_verify import Guided
 from shortlist.simulation import instances
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import arms as attack
+import near_ties as attack
 from by_plans import run_by_plans
 from command_line import asked, does, fails, run
 from error_rates import shown_below
@@ -566,5 +566,5 @@ def test_clients_retire_and_add(screen: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["retired", "blindly", "added"])
 def test_nobody_can_make_the_answer_wrong_by_retiring_or_adding(kind: str) -> None:
-    """Near ties, by one who knows the means and sees the results; benchmarks/arms.py has all δ."""
+    """Near ties, by one who knows the means and sees the results; benchmarks/near_ties.py has all δ."""
     shown_below(0.3, lambda runs, seed: attack.errors_in(kind, 0.3, runs, seed))

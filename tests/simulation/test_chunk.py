@@ -8,7 +8,6 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from concurrent.futures.process import ProcessPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,11 +17,8 @@ import shortlist
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.contract import Runs
-from shortlist.noise import Noise
-from shortlist.noise.replicates import first_of_each
-from shortlist.rules.rewards import first_rewards
 from shortlist.rules.rule import rule
-from shortlist.simulation.chunk import Chunk, chunks_of
+from shortlist.simulation.chunk import Chunk
 
 PATIENCE = 60.0
 FORKS = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
@@ -163,23 +159,6 @@ def test_an_error_in_a_piece_is_raised_and_leaves_the_pool_free() -> None:
         assert pool.submit(int, "3").result(PATIENCE) == 3
     with pytest.raises(errors.InvalidSetting, match="got str"):
         shortlist.compare("LUCB", INSTANCE, executor="dask", **SETTINGS)
-
-
-@pytest.mark.parametrize("word", ["estimate", "estimate per arm"])
-def test_a_simulated_run_estimates_sigma_from_its_own_first_results(word: str) -> None:
-    problem = replace(INSTANCE.problem(delta=0.05, epsilon=0.0), noise=Noise.of(word))
-    procedure = find_algorithm("Guess-and-verify").bind(problem)
-    initial, wanted = procedure.engine.setup.initial, procedure.engine.setup.wanted
-    seeds, given = np.array([7], np.uint64), (INSTANCE.reward, INSTANCE.parameters)
-    chunk = chunks_of(procedure, *given, [seeds], 10**6)[0]
-    run = chunk.engine.replicate(*given, seeds, len(initial))
-    assert run.pulls[0].tolist() == wanted.tolist()
-    in_order = np.sort(initial)
-    drawn = first_rewards(*given, 7, in_order)
-    np.testing.assert_allclose(run.sums, np.bincount(in_order, drawn, problem.arms))
-    replicates = first_of_each(in_order, drawn, wanted)
-    assert replicates is not None
-    assert chunk.engine.setup.sigma == procedure.noise.estimated(replicates, problem.delta).sigma
 
 
 def test_an_engine_is_sent_without_what_belongs_to_this_process() -> None:
