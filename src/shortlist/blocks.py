@@ -11,13 +11,16 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shortlist.advice import advise, setting
 from shortlist.arrays import NO_BLOCK, Label
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, unknown_name
+
+if TYPE_CHECKING:
+    from shortlist.noise import Noise
 
 MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
@@ -209,6 +212,10 @@ class Blocks(ABC):
     def short(self) -> str:
         """What is assumed of them, in a line of many assumptions."""
         return self.assumption
+
+    def assumed(self, noise: Noise) -> tuple[str, str, str]:
+        """What a proof for this noise assumes of them: in few words, in sentences, in a line of many."""
+        return self.assumption, self.explanation, self.short
 
     def check_taken(self, algorithm: str, takes: tuple[str, ...]) -> None:
         """Raise where an algorithm ``takes`` other kinds of blocks, given by their words."""
@@ -479,9 +486,26 @@ class Random(Blocks):
         """What is assumed of them."""
         return (
             "Blocks are drawn independently of each other and of what was asked and told before, "
-            "from one distribution that does not change while the study runs. The results of "
-            "several arms on one block may depend on each other in any way."
+            "from one distribution that does not change while the study runs."
         )
+
+    def assumed(self, noise: Noise) -> tuple[str, str, str]:
+        """How they are drawn, and what results on a block may share: it depends on the noise."""
+        words, more = noise.suited(SHARE_A_SHIFT, SHARE_ANYTHING, NORMAL_DIFFERENCES)
+        return self.assumption + words, f"{self.explanation} {more}", self.assumption + words
+
+
+SHARE_ANYTHING = "", "Results on one block may depend on each other in any way."
+NORMAL_DIFFERENCES = (
+    ", and differences of its results are normal",
+    "Differences of results on one block are jointly normal; nothing is assumed of their variances and "
+    "correlations.",
+)
+SHARE_A_SHIFT = (
+    ", and its results share no more than a shift",
+    "What results on one block share is the same for all arms, and the rest is independent: σ is the noise "
+    "within a block. If results of two arms go apart on the same blocks, the claim does not hold.",
+)
 
 
 class Shift(Blocks):

@@ -294,6 +294,11 @@ class Procedure:
             extends=self.algorithm.extends,
         )
 
+    def claim_within(self, epsilon: float) -> Claim:
+        """What it claims of an answer that is right up to a slack that was not set beforehand."""
+        within = self.problem.widened(max(epsilon, self.problem.epsilon))
+        return Procedure(self.algorithm, within, self.make, self.rebind, self.left).claim
+
     def _assumptions(self) -> list[Assumption]:
         """What the proof needs."""
         noise, relation = self.noise, self.relation
@@ -308,10 +313,8 @@ class Procedure:
             )
             found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
         blocks = self.problem.blocks
-        shared = Assumption(
-            blocks.heading, blocks.assumption, blocks.explanation, short=blocks.short
-        )
-        return [*found, shared]
+        words, explanation, short = blocks.assumed(noise)
+        return [*found, Assumption(blocks.heading, words, explanation, short=short)]
 
 
 def changing(engine: AnyEngine) -> ChangingEngine:
