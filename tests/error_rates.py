@@ -10,20 +10,22 @@ from scipy.special import betaln
 MOST, BATCH = 1000, 8  # runs
 
 
-def rather_below(bound: float, errors_in: Callable[[int, int], int], risk: float = 0.01) -> None:
-    """Fail if errors come at three times a bound rather than at the bound: Wald's sequential test.
+def rather_below(
+    bound: float, errors_in: Callable[[int, int], int], risk: float = 0.01, times: float = 3.0
+) -> None:
+    """Fail if errors come at three ``times`` a bound rather than at the bound: Wald's sequential test.
 
     A rate of ``bound`` or less fails with at most the probability ``risk``, and so does one of three
     times as much pass. As many runs as would tell the two apart by their number of errors alone,
     with the same risks, are 1,000 at a bound of 1 %; here 230 are enough if there is no error.
     """
-    for_success = math.log((1.0 - bound) / (1.0 - 3.0 * bound))
+    for_success = math.log((1.0 - bound) / (1.0 - times * bound))
     enough = math.log((1.0 - risk) / risk)
     evidence = runs = errors = seed = 0
     while evidence < enough:
         more = math.ceil((enough - evidence) / for_success)
         found = errors_in(more, seed)
-        evidence += (more - found) * for_success - found * math.log(3.0)
+        evidence += (more - found) * for_success - found * math.log(times)
         runs, errors, seed = runs + more, errors + found, seed + 1
         assert evidence > -enough, f"{errors} errors in {runs} runs: more than {bound}"
 
