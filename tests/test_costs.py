@@ -84,12 +84,12 @@ def test_the_cost_falls_where_it_is_stated(given: dict[str, Any]) -> None:
     rng = np.random.default_rng(2)
     features = rng.standard_normal((10, 3)) if given.get("features") else np.eye(10)
     means = features @ [0.5, -0.4, 0.3] if given.get("features") else np.linspace(0.9, 0.3, 10)
-    costs = np.resize([1.0, 10.0], 10)
+    costs = np.resize([1.0, 100.0], 10)
     more = {"noise": "bernoulli"} if given.get("bounded") else {}
     told = {"sigma": "bounded", "reward_range": (0.0, 1.0)} if given.get("bounded") else {}
     described = {"features": features, "means": means, "m": 3, "sigma": 0.5, **more}
     settings = {
-        "runs": 4,
+        "runs": 8,
         "epsilon": 0.2 if given.get("bounded") else 0.1,
         "workers": 1,
         "progress": False,
