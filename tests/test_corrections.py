@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import shortlist
@@ -43,11 +44,34 @@ def test_it_is_as_if_the_right_value_had_been_told(kind: str) -> None:
     trial = wrong.correct(13, value, reason="decimal point")
     assert trial is wrong.trials[13]
     assert trial.value == value
+    assert wrong.done == right.done
+    assert wrong.history().frame["value"].tolist() == right.history().frame["value"].tolist()
+    assert wrong.table()["mean"].equals(right.table()["mean"])
+    if wrong.model.searches:  # what was decided stays
+        return
     assert wrong.table().equals(right.table())
     assert wrong.statistic == right.statistic
-    assert wrong.done == right.done
     assert wrong.audit.rejection == right.audit.rejection
-    assert wrong.history().frame["value"].tolist() == right.history().frame["value"].tolist()
+
+
+@pytest.mark.parametrize("sigma", [0.3, "estimate", "estimate per arm"])
+def test_what_was_decided_stays_and_evidence_is_that_of_the_right_values(sigma: Any) -> None:
+    """As if all plans and all named sets had been fixed before, and the right values told."""
+    study = begin(algorithm="Guess-and-verify", sigma=sigma)
+    study.run(result, progress=False)
+    asked, before = [trial.arm for trial in study.trials], study.table()
+    worst = study.shortlist.arms[-1]
+    places = [trial.number for trial in study.taken if trial.arm == worst]
+    values = [study.trials[number].value for number in places]
+    for number in places:
+        study.correct(number, -5.0, reason="wrong column")
+    assert not study.done
+    assert [trial.arm for trial in study.trials] == asked
+    for number, value in zip(places, values, strict=True):
+        study.correct(number, value, reason="right column")
+    assert study.done
+    assert study.claim.proven
+    pd.testing.assert_frame_equal(study.table(), before)
 
 
 def test_both_values_stay_in_the_log() -> None:
