@@ -20,15 +20,20 @@ def naming(evidence=None, **risks):
     sets = {mask(*map(int, key[1:])).tobytes(): risk for key, risk in risks.items()}
     rows = np.flatnonzero(np.any([np.frombuffer(key, bool) for key in sets], axis=0))
     pairs = Pairs(rows, K)
-    return Naming(sets, 0.85, evidence or SubGaussian(pairs, np.full(len(pairs), 0.2)))
+    return Naming(sets, evidence or SubGaussian(pairs, np.full(len(pairs), 0.2)))
 
 
 def test_shares_add_up_to_at_most_one_and_never_end():
-    shares = [share_of(k) for k in range(20_000)]
-    assert sum(shares) <= 1.0 + 1e-12
-    assert sum(shares) > 0.999
-    assert min(shares) > 0.0
-    assert sorted(shares, reverse=True) == shares
+    """Those of every naming after every number of retirements, fixed beforehand."""
+    begun = [share_of(k) for k in range(5_000)]
+    assert min(begun) > 0.0
+    assert sorted(begun, reverse=True) == begun
+    of, parts = naming(s01=begun[0]), list[float]()
+    for _ in range(5_000):
+        parts.append(math.exp(-of.level(mask(0, 1))) / begun[0])
+        of.move()
+    assert sorted(parts, reverse=True) == parts
+    assert 0.999 < sum(begun) * sum(parts) <= 1.0 + 1e-9
 
 
 def test_the_level_is_the_risk_of_the_set_and_infinite_for_others():
@@ -39,11 +44,12 @@ def test_the_level_is_the_risk_of_the_set_and_infinite_for_others():
     assert [each.nonzero()[0].tolist() for each in of.sets] == [[0, 1], [0, 2]]
 
 
-def test_another_share_changes_risks_alike():
+def test_a_retirement_changes_risks_alike():
     of = naming(s01=0.04, s02=0.01)
-    of.move_to(0.85 / 4.0)
-    assert of.level(mask(0, 1)) == pytest.approx(math.log(100.0))
-    assert of.level(mask(0, 2)) == pytest.approx(math.log(400.0))
+    of.move()
+    less = of.level(mask(0, 1)) - math.log(25.0)
+    assert less > 1.0
+    assert of.level(mask(0, 2)) == pytest.approx(math.log(100.0) + less)
 
 
 def plans(kind, name, count=4, seed=7):
@@ -88,7 +94,7 @@ def test_again_after_a_correction_is_evidence_from_scratch(name, kind):
 
     def begun():
         sizes = np.random.default_rng(1).uniform(0.05, 0.5, len(pairs))
-        return Naming({mask(0, 1).tobytes(): 0.05}, 0.85, EVIDENCE[name][0](pairs, sizes), since=1)
+        return Naming({mask(0, 1).tobytes(): 0.05}, EVIDENCE[name][0](pairs, sizes), since=1)
 
     made, b, c = plans(kind, name), np.array([0, 0, 1]), np.array([2, 5, 4])
     corrected, right = begun(), begun()
@@ -130,14 +136,14 @@ def test_a_set_and_pairs_with_an_arm_added_later_need_another_naming():
 
 def test_bounds_of_differences_hold_the_evidence_of_both_directions():
     evidence, _ = drawn("known σ", "linear", 3)
-    of = Naming({mask(0, 1).tobytes(): 0.05}, 0.85, evidence)
+    of = Naming({mask(0, 1).tobytes(): 0.05}, evidence)
     b, c = all_pairs()
     low, high = difference_bounds([(of, 2.0)], b, c)
     assert (low < high).all()
     np.testing.assert_allclose(evidence.log_e(b, c, -low), 2.0, atol=1e-3)
     np.testing.assert_allclose(evidence.log_e(c, b, high), 2.0, atol=1e-3)
     half = Naming(
-        {mask(0).tobytes(): 0.05}, 0.85, SubGaussian(Pairs(np.array([0]), K), np.full(K, 0.2))
+        {mask(0).tobytes(): 0.05}, SubGaussian(Pairs(np.array([0]), K), np.full(K, 0.2))
     )
     for plan in plans("own", "known σ"):
         half.after(plan)

@@ -22,20 +22,31 @@ from shortlist.proof.plan import Plan
 
 #: Of δ, for each naming; later ones have REST/(k(k + 1)), k = 1, 2, …
 SHARES, REST = (0.85, 0.09, 0.03), 0.03
+#: Of a naming's share, while as many arms outside were retired since; likewise.
+MOVED, MOVED_REST = (0.92, 0.05, 0.015), 0.015
 #: Of the search for the least slack: steps to either side, and in between; and how near it ends.
 WIDER, NARROWER, NEAR = 25, 60, 1e-6
 
 
 def share_of(naming: int) -> float:
-    """The share of δ of each naming, from 0 on: they add up to 1, and never end.
+    """The share of δ with which each naming begins, from 0 on.
+
+    It is `_entry(SHARES, …)` times ``MOVED[0]``: what is left of a naming's share is for retired arms. All shares,
+    of every naming after every number of retirements, add up to 1 and are fixed beforehand: who could choose
+    between two events for the next share would choose the one that is about to pass.
 
     Examples
     --------
-    >>> [share_of(k) for k in range(5)]
-    [0.85, 0.09, 0.03, 0.015, 0.005]
+    >>> [round(share_of(k), 4) for k in range(5)]
+    [0.782, 0.0828, 0.0276, 0.0138, 0.0046]
     """
-    k = naming - len(SHARES) + 1
-    return SHARES[naming] if k <= 0 else REST / (k * (k + 1))
+    return _entry(SHARES, REST, naming) * MOVED[0]
+
+
+def _entry(table: tuple[float, ...], rest: float, number: int) -> float:
+    """An entry of an endless table whose entries add up to 1."""
+    k = number - len(table) + 1
+    return table[number] if k <= 0 else rest / (k * (k + 1))
 
 
 class Naming:
@@ -45,8 +56,6 @@ class Naming:
     ----------
     risks : mapping
         The risk of every set: ``inside.tobytes()`` of its mask of arms.
-    share : float
-        The naming's share of δ, for `move_to`.
     evidence : Evidence
         About all pairs of an arm of a set with any other, with no plan yet.
     since : int
@@ -58,6 +67,10 @@ class Naming:
 
     Attributes
     ----------
+    moves : int
+        How many arms outside were retired since.
+    listable : int
+        How many arms might have been listed then.
     peak : array
         The largest ln E so far of every pair of the evidence, with the ε of then: with a larger ε, E
         is larger.
@@ -66,14 +79,14 @@ class Naming:
     def __init__(
         self,
         risks: Mapping[bytes, float],
-        share: float,
         evidence: Evidence,
         since: int = 0,
         begun: Integers | None = None,
         about: Mask | None = None,
     ) -> None:
-        self.risks, self.share, self.since = dict(risks), share, since
+        self.risks, self.moves, self.since = dict(risks), 0, since
         self.about = np.ones(evidence.pairs.K, np.bool_) if about is None else about
+        self.listable = int(self.about.sum())
         self.begun = np.zeros(evidence.pairs.K, dtype=np.int64) if begun is None else begun
         self.evidence, self._blank = evidence, copy(evidence)
         self.peak = np.full(len(evidence.pairs), -np.inf)
@@ -98,16 +111,18 @@ class Naming:
             self.evidence.after(plan)
             self._seen[:] = False
 
-    def move_to(self, share: float) -> None:
-        """Go on with another share of δ, a smaller one that no other naming has, after an arm retired.
+    def move(self) -> None:
+        """Go on with the next part of its share of δ, after an arm outside retired.
 
         After k arms outside have retired, a wrong set is wrong by its worst arm and the j-th best outside,
         j ≤ k + 1, as all better ones have retired. The j-th matters only after j − 1 have: from then on
-        the level is at least that of the j-th share the naming has had. So each of these shares covers
-        one pair, at all times, whatever was the reason to retire arms.
+        the level is at least that of the j-th part the naming has had. So each of these parts covers
+        one pair, at all times, whatever was the reason to retire arms. They are fixed beforehand.
         """
-        self.risks = {key: risk * share / self.share for key, risk in self.risks.items()}
-        self.share = share
+        before = _entry(MOVED, MOVED_REST, self.moves)
+        self.moves += 1
+        less = _entry(MOVED, MOVED_REST, self.moves) / before
+        self.risks = {key: risk * less for key, risk in self.risks.items()}
 
     def without(self, arms: Mask) -> None:
         """Prove nothing of these arms any more, and of no set with one of them inside."""
