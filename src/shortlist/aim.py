@@ -20,6 +20,8 @@ class Aim(ABC):
         The number of results at which it stops, if that is set beforehand.
     certifies : bool
         Whether its answer comes with a claim that a theorem may cover.
+    proves : bool
+        Whether results say at the end of a budget up to which difference the answer is proven.
     statistic_name, statistic_words : str
         What the statistic of a round is, on an axis and in a sentence.
     compared : str
@@ -28,6 +30,7 @@ class Aim(ABC):
 
     budget: int | None = None
     certifies: bool
+    proves: bool = False
     statistic_name: str
     statistic_words: str
     compared: str
@@ -137,8 +140,8 @@ class Budget(Aim):
     compared = "Differences of two means are known more precisely."
     budget: int
 
-    def __init__(self, evaluations: int) -> None:
-        self.budget = evaluations
+    def __init__(self, evaluations: int, *, proves: bool = False) -> None:
+        self.budget, self.proves = evaluations, proves
 
     def room(self, made: int) -> float:
         """What is left of the budget."""
@@ -157,7 +160,9 @@ class Budget(Aim):
         return f"the study stops after {self.budget:,} evaluations"
 
     def delta_words(self, delta: float) -> str:
-        """δ, which only says how wide intervals are."""
+        """δ, which only says how wide intervals are where nothing is proven."""
+        if self.proves:
+            return f"{delta:g} (of what is proven at the end)"
         return f"{delta:g} (of the interval of an arm named beforehand; it decides nothing)"
 
     def method(self, wanted: str, paper: str) -> str:

@@ -80,7 +80,6 @@ class Answer(NamedTuple):
     problem: Problem
     evaluations: int
     retired: int = 0
-    proofs: int = 1  # of which this is one, if arms were retired because of results
     is_exact: bool = False  # whether it follows from results that are known
 
     @property
@@ -100,11 +99,6 @@ class Answer(NamedTuple):
         which = _which(problem, retired=self.retired > 0)
         left = f"{problem.eligible - self.retired:,}{which}"
         return f"the {best} {left}{slack}"
-
-    @property
-    def among_proofs(self) -> str:
-        """That other answers of the study have a risk of their own; empty if there is one proof."""
-        return f" in this proof, one of {self.proofs}" if self.proofs > 1 else ""
 
     @property
     def effort(self) -> str:
@@ -290,6 +284,17 @@ def no_guarantee(budget: int) -> str:
     )
 
 
+def budget_spent(budget: int) -> str:
+    """What the slack of an answer at the end of a budget is, in a sentence."""
+    return (
+        f"The budget of {budget:,} evaluations is spent: the difference up to which the list is right is "
+        "the smallest that the results prove."
+    )
+
+
+NOTHING_PROVEN = "These results prove nothing of the list, up to whatever difference."
+
+
 @dataclass(frozen=True)
 class Guarantee:
     """What an answer is worth.
@@ -409,7 +414,7 @@ def final(
     wrong; ``doubts`` contradict it.
     """
     parts = tuple(assumptions), tuple(conditions)
-    sure = f"{claim.confidence}{answer.among_proofs} ({answer.effort})."
+    sure = f"{claim.confidence} ({answer.effort})."
     found = f"{answer.words}, {sure}"
     after = (*notes, *(each.words for each in conditions))
     if answer.is_exact:
@@ -572,26 +577,29 @@ def rare(fewest: int) -> str:
 
 @dataclass(frozen=True)
 class Course:
-    """How the results of an answer came in: how many did so in each way that matters."""
+    """How the results of an answer came in: how many did so in each way that matters.
 
+    Where an algorithm ``searches``, what is asked may change on the way and what was decided stays. Others
+    process all results again, as if it had been so from the first.
+    """
+
+    searches: bool = False
     out_of_order: bool = False
     unasked: int = 0
-    uncounted: int = 0  # of these, for the turn of their block has not come, or was over
+    only_guide: bool = False  # whether what nobody asked for proves nothing in any case
+    uncounted: int = 0  # of what nobody asked for, at most: where evaluations are named one by one
     open_at_changes: int = 0  # from which on evidence counts, and told later
     carried: int = 0  # from an earlier study
     sources: str = ""  # how those studies ended
     corrected: int = 0
     lost: int = 0  # failed or cancelled
     again: int = 0  # given out again, and told
-    # Arms with the reasons for which they were retired, whatever the results or because of them;
-    # names of those that were added.
+    # Arms with the reasons for which they were retired: from the first result on, or from then on.
+    never: str = ""
     retired: str = ""
-    retired_anew: str = ""
-    proofs: int = 1  # how often the proof began, each time with a δ of its own
-    estimates_sigma: bool = False  # from results before these retirements
+    answers: int = 1  # with a δ each: verified ones, and all results processed without arms or with
     without: str = ""  # arms that were left out after the first plan, since they had no result
-    returned: str = ""  # arms that came back after a first plan had gone on without them
-    answers: int = 1  # without and with them
+    returned: str = ""  # arms that came back after the study had gone on without them
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
     set_aside: str = ""  # names of arms that failed too often
@@ -606,82 +614,119 @@ def conditions_of(course: Course) -> list[Condition]:
     >>> [condition.name for condition in conditions_of(Course(unasked=3, lost=1))]
     ['Unrequested data', 'Failures']
     """
+    risk = f"{course.answers}δ" if course.answers > 1 else "δ"
+    any_wrong = (
+        "The probability that any answer of this study is wrong, the first or a later one, is at most "
+        f"{risk}."
+    )
+    told = (
+        "Whether and when they were told depended neither on their values nor on any result that was "
+        "known and not yet told."
+    )
+    if course.only_guide:
+        told = "They guided what was asked for next, and prove nothing."
+    elif course.uncounted:
+        told += (
+            f" At most {course.uncounted:,} of them are no part of a plan: they guide what is asked for "
+            "next, and prove nothing."
+        )
     set_aside = (
         f" After {course.failures} failures in a row no more evaluations were asked for of "
         f"{course.set_aside}: it is assumed that these failures say nothing about the mean, which "
         "is judged by the results that there are."
     )
-    given_all = (
-        ", but for the estimate of σ: the claim holds with its probability"
-        if course.estimates_sigma
-        else ": the claim holds with its probability given all of them"
-    )
-    corrected = ", nor results before they were corrected" if course.corrected else ""
-    uncounted = (
-        f" Of them {course.uncounted:,} count for the list that is shown before the stop, and for what "
-        "is certain whatever the missing results are, and for nothing else: their block has not had its "
-        "turn, or had it before they were told."
-        if course.uncounted
-        else ""
-    )
-    sentences = {
-        ("Order", course.out_of_order): "Some results were processed before others that had been "
-        f"asked for earlier. {BLIND}",
-        ("Unrequested data", course.unasked): "Results told without having been asked for: "
-        f"{course.unasked:,}. Whether and when they were told depended neither on their values nor on "
-        f"any result that was known and not yet told.{uncounted}",
+    wrong_then = ", nor results before they were corrected" * bool(course.corrected)
+    stays = " What was decided because of a wrong value stays."
+    back = "All results were processed again with them."
+    if course.searches:
+        wrong_then, back = "", "Evidence on a pair with one of them counts from then on."
+    went: list[tuple[str, object, str]] = [
+        (
+            "Order",
+            course.out_of_order,
+            f"Some results were processed before others that had been asked for earlier. {BLIND}",
+        ),
+        (
+            "Unrequested data",
+            course.unasked,
+            f"Results told without having been asked for: {course.unasked:,}. {told}",
+        ),
         (
             "Open trials",
             course.open_at_changes,
-        ): "Results that were open, or waited for earlier ones, when a verification began, when arms "
-        "were added or retired because of results, or when ε was made larger: "
-        f"{course.open_at_changes:,}. They had no part in that.",
-        ("Retired", course.retired): f"Retired, and no part of what is claimed: {course.retired}. "
-        "It is assumed that each would have been retired, and no other, whatever the results.",
-        ("Retired because of results", course.retired_anew): "Retired, and no part of what is "
-        f"claimed: {course.retired_anew}. Results before the last of them guided, and prove "
-        f"nothing{given_all}. That any answer of this study was wrong, before or after arms were "
-        f"retired, has probability {course.proofs}δ at most.",
+            "Results that were open, or waited for earlier ones, when a verification began, when arms "
+            "were added or retired because of results, or when ε was made larger: "
+            f"{course.open_at_changes:,}. They had no part in that.",
+        ),
+        (
+            "Retired",
+            course.never,
+            f"Retired, and no part of what is claimed: {course.never}. It is assumed that each would "
+            "have been retired, and no other, whatever the results.",
+        ),
+        (
+            "Retired",
+            course.retired,
+            f"Retired, and no part of what is claimed: {course.retired}. Results may have had a part in "
+            f"that. {any_wrong}",
+        ),
         (
             "Left out",
             course.without,
-        ): "Left out, and no part of what is claimed, since their evaluations "
-        f"failed and gave no result: {course.without}. They were asked for because of other results, "
-        "and all results were processed again without them. That any answer of this study was wrong, "
-        f"with them or without, has probability {course.proofs}δ at most.",
-        ("Came back", course.returned): "Left out while their evaluations failed, and back since: "
-        f"{course.returned}. All results were processed again with them. That any answer of this study "
-        f"was wrong, without them or with them, has probability {course.answers}δ at most.",
-        ("Added", course.added): f"Added while the study ran: {course.added}. Evidence on a pair "
-        "with one of them counts from then on, so that results may have had a part in adding them.",
-        ("Carried over", course.carried): "Results carried over from an earlier study: "
-        f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. It is "
-        "assumed that an arm's result does not depend on which study asks for it, and that these results had "
-        "no part in the choice of the arms, m, δ, ε, σ, the algorithm and the seed: if several were tried, "
-        "or one was chosen in view of these results, the risk may be above δ."
-        f"{course.sources}",
+            "Left out, and no part of what is claimed, since their evaluations failed and gave no "
+            f"result: {course.without}. They were asked for because of other results, and all results "
+            f"were processed again without them. {any_wrong}",
+        ),
+        (
+            "Came back",
+            course.returned,
+            "Left out while their evaluations failed, and back since: "
+            f"{course.returned}. {back} {any_wrong}",
+        ),
+        (
+            "Added",
+            course.added,
+            f"Added while the study ran: {course.added}. Evidence on a pair with one of them counts from "
+            "then on, so that results may have had a part in adding them.",
+        ),
+        (
+            "Carried over",
+            course.carried,
+            f"Results carried over from an earlier study: {course.carried:,}, all that it had of these "
+            "arms, each arm's in the order in which they came. It is assumed that an arm's result does "
+            "not depend on which study asks for it, and that these results had no part in the choice of "
+            "the arms, m, δ, ε, σ, the algorithm and the seed: if several were tried, or one was chosen "
+            f"in view of these results, the risk may be above δ.{course.sources}",
+        ),
         (
             "Slack",
             course.widened,
-        ): f"ε was made larger in view of the results: {course.widened}. The proof allows that, provided "
-        f"that trials which were asked for and not told had no part in it{corrected}.",
-        ("Corrections", course.corrected): "Results corrected after they had been told: "
-        f"{course.corrected:,}. The values now are those that were measured, and a result would "
-        "have been corrected whatever its right value was and whatever came later.",
+            f"ε was made larger in view of the results: {course.widened}. The proof allows that, "
+            f"provided that trials which were asked for and not told had no part in it{wrong_then}.",
+        ),
+        (
+            "Corrections",
+            course.corrected,
+            f"Results corrected after they had been told: {course.corrected:,}. The values now are those "
+            "that were measured, and a result would have been corrected whatever its right value was "
+            f"and whatever came later.{stays if course.searches else ''}",
+        ),
         (
             "Given out again",
             course.again,
-        ): f"Trials that were given out again before they were told: {course.again:,}. Of each the "
-        "result that was told first counts: whether it was given out again, and which evaluation of it "
-        "was told first, depended on no value of it, nor on any other result that was known and not yet "
-        "told.",
+            f"Trials that were given out again before they were told: {course.again:,}. Of each the "
+            "result that was told first counts: whether it was given out again, and which evaluation of "
+            "it was told first, depended on no value of it, nor on any other result that was known and "
+            "not yet told.",
+        ),
         (
             "Failures",
             course.lost,
-        ): f"Failed or cancelled: {course.lost:,}; no value was made up for these."
-        f"{'' if course.out_of_order else f' {BLIND}'}{set_aside if course.set_aside else ''}",
-    }
-    return [Condition(word, sentence) for (word, number), sentence in sentences.items() if number]
+            f"Failed or cancelled: {course.lost:,}; no value was made up for these."
+            f"{'' if course.out_of_order else f' {BLIND}'}{set_aside if course.set_aside else ''}",
+        ),
+    ]
+    return [Condition(name, words) for name, is_so, words in went if is_so]
 
 
 IN_ORDER = Assumption(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.order import largest_first
 from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
-from shortlist.plans.guess_and_verify import Guided
+from shortlist.plans.guess_and_verify import Guided, GuessAndVerify
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
@@ -82,8 +83,9 @@ def resolve_choice(
 ) -> tuple[Algorithm, Any]:
     """Algorithm and threshold with every ``"auto"`` replaced by the choice on the problem.
 
-    Where nothing is named it is ``"auto"``: with a budget ``PairsInDoubt``; with a threshold m-LinGapE,
-    as strategies have bounds of their own; else what is ``recommended``.
+    Where nothing is named it is ``"auto"``: with a budget ``PairsInDoubt``, or where that knows nothing
+    of the noise or of blocks Guess-and-verify with a budget; with a threshold m-LinGapE, as strategies
+    have bounds of their own; else what is ``recommended``.
 
     Examples
     --------
@@ -93,7 +95,7 @@ def resolve_choice(
     ('m-LinGapE', 'self_normalized')
     """
     if budget is not None:
-        algorithm = _with_budget(choice, budget)
+        algorithm = _with_budget(choice, budget, problem)
     elif not (choice is None or is_auto(choice)):
         algorithm = find_algorithm(choice)
     elif threshold is None or is_auto(threshold):
@@ -108,7 +110,6 @@ def algorithm_for_trust(
     choice: str | Algorithm | None,
     *,
     has_features: bool,
-    budget: object = None,
 ) -> str | Algorithm | None:
     """The algorithm that goes with what is trusted of the features; else the choice as it is.
 
@@ -116,7 +117,7 @@ def algorithm_for_trust(
     ----------
     trust : {"linear", "guide"}
         Whether an answer may rest on means that are linear in the features.
-    choice, budget
+    choice
         As given to ``Study``.
     has_features : bool
         Whether there are any.
@@ -138,11 +139,6 @@ def algorithm_for_trust(
         raise InvalidSetting(
             "trust = 'guide' needs features to be guided by: give features, or leave out trust."
         )
-    if budget is not None:
-        raise InvalidSetting(
-            "trust = 'guide' stops when it is certain enough, but a budget was given: leave one of "
-            "the two out."
-        )
     if not (choice is None or is_auto(choice)):
         name = choice if isinstance(choice, str) else find_algorithm(choice).name
         raise InvalidSetting(
@@ -152,17 +148,22 @@ def algorithm_for_trust(
     return Guided()
 
 
-def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
-    """``PairsInDoubt``, or the one that was named; raises if that does not work on a budget."""
+def _with_budget(
+    choice: str | Algorithm | None, budget: object, problem: Problem
+) -> Algorithm:
+    """The algorithm that was named, or the usual one; raises if that does not work on a budget."""
     own = PairsInDoubt(budget=budget)  # type: ignore[arg-type]  # it is checked there
     if choice is None or is_auto(choice):
-        return own
+        suits = not (problem.blocks.exist or problem.noise.needs_replicates)
+        choice = own if suits else recommended(problem)
     if choice in (PairsInDoubt.__name__, own.name):
         return own
     given = find_algorithm(choice)
     name, stated = given.name, given.settings.get("budget")
     if stated == own.budget:
         return given
+    if isinstance(given, GuessAndVerify) and not stated:
+        return replace(given, budget=own.budget)
     if stated:
         raise InvalidSetting(
             f"budget = {budget} was given, and an algorithm with a budget of {stated}: leave "
@@ -170,7 +171,7 @@ def _with_budget(choice: str | Algorithm | None, budget: object) -> Algorithm:
         )
     raise InvalidSetting(
         f"budget = {budget} and algorithm = {name!r} contradict each other: {name} stops when it is "
-        f"certain enough, and only {own.name} works on a budget. Leave out one of "
+        f"certain enough, and only {own.name} and Guess-and-verify work on a budget. Leave out one of "
         "the two."
     )
 

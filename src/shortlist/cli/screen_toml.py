@@ -164,11 +164,9 @@ class ScreenFile:
         """The algorithm that goes with the key trust, where it is another."""
         from shortlist.catalog.recommendation import algorithm_for_trust
 
-        trust, budget = self.keys["trust"], self.keys.get("budget")
+        trust, has_features = self.keys["trust"], "features" in self.keys
         try:
-            chosen = algorithm_for_trust(
-                trust, algorithm, has_features="features" in self.keys, budget=budget
-            )
+            chosen = algorithm_for_trust(trust, algorithm, has_features=has_features)
         except InvalidInput as error:
             raise type(error)(f"{self.path}: {error}") from None
         return {} if chosen is algorithm else {"algorithm": chosen}

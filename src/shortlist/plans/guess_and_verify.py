@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from shortlist.aim import CERTAINTY, Budget
 from shortlist.blocks import NO_BLOCKS, Random, Shift
 from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
 from shortlist.errors import InvalidSetting
+from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
 from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
 from shortlist.plans.question import Question, Shared
+from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
-from shortlist.problem import Problem
+from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear, Relation, Unrelated, relation_on
 from shortlist.rules.registry import AUTO
 from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
@@ -68,6 +71,29 @@ class AsStated(StatedRange):
 
 
 @dataclass(frozen=True)
+class OnBudget(Procedure):
+    """An algorithm that ends with a budget and proves what it can by then, on a problem."""
+
+    algorithm: GuessAndVerify
+
+    @property
+    def coverage(self) -> str:
+        """How often the arms' own intervals contain their means, in a sentence."""
+        return self.coverage_if(proven=True)
+
+    @property
+    def claim(self) -> Claim:
+        """That nothing is claimed beforehand: the results say at the end what they prove."""
+        assert self.algorithm.budget is not None
+        sure = f"with probability at least {1 - self.problem.delta:g}"
+        words = {
+            "statement": no_guarantee(self.algorithm.budget),
+            "extends": f"At its end it says up to which difference the list is right {sure}.",
+        }
+        return BudgetClaim(**{**vars(super().claim), **words})
+
+
+@dataclass(frozen=True)
 class GuessAndVerify(Algorithm):
     """Guess the m best by all results, name the guess, and verify it by later ones.
 
@@ -76,9 +102,12 @@ class GuessAndVerify(Algorithm):
     by : {"features", "own results", "guide"}
         Whether means are taken to be linear in the features; arms are judged by their own results; or
         features guess and own results prove.
+    budget : int, optional
+        The number of evaluations, all of which are made; by default it ends when the answer is proven.
     """
 
     by: str = BY_FEATURES
+    budget: int | None = None
 
     works = ("karnin",)
     adapted = True
@@ -87,6 +116,10 @@ class GuessAndVerify(Algorithm):
     takes = TAKEN
     uses_costs = True
     searches = True
+
+    def __post_init__(self) -> None:
+        if self.budget is not None:
+            object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
 
     @property
     def name(self) -> str:  # type: ignore[override]  # made of the settings
@@ -100,8 +133,12 @@ class GuessAndVerify(Algorithm):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What it goes by."""
-        return {"by": self.by}
+        """What it goes by, and the budget if there is one."""
+        return {"by": self.by, **self._of_budget}
+
+    @property
+    def _of_budget(self) -> dict[str, Any]:
+        return {} if self.budget is None else {"budget": self.budget}
 
     def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Algorithm, None]:
         """The algorithm and None: what its evidence must reach is its own."""
@@ -130,7 +167,16 @@ class GuessAndVerify(Algorithm):
                 f"{self.name} is for {MOST_ARMS:,} arms at most, got {problem.arms:,}: use m-LinGapE, "
                 "or leave out arms that are known to be bad."
             )
-        return Procedure(self, problem, partial(self._parts, problem), rebind=self.bind)
+        parts = partial(self._parts, problem)
+        if self.budget is None:
+            return Procedure(self, problem, parts, rebind=self.bind)
+        first = len(Search(replace(self.question(problem), budget=np.inf), 0).slots.arms)
+        if self.budget < first:
+            raise InvalidSetting(
+                f"budget={self.budget} is too small: the first plan alone has {first:,} evaluations. "
+                f"Pass at least budget={first}, better several times as much."
+            )
+        return OnBudget(self, problem, parts, rebind=self.bind)
 
     def _parts(self, problem: Problem) -> Parts:
         """What the procedure is made of."""
@@ -148,6 +194,7 @@ class GuessAndVerify(Algorithm):
             problem.relative_noise,
             noise.scale,
             scale_of(noise, problem),
+            CERTAINTY if self.budget is None else Budget(self.budget, proves=True),
         )
         return Parts(NAMED_SETS, setting, relation, engine)
 
@@ -170,6 +217,7 @@ class GuessAndVerify(Algorithm):
             features=problem.reduced if uses else None,
             relies=self.by == BY_FEATURES,
             shared=shared,
+            budget=np.inf if self.budget is None else self.budget,
         )
 
 
@@ -207,8 +255,8 @@ class Guided(GuessAndVerify):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """None."""
-        return {}
+        """The budget, if there is one."""
+        return self._of_budget
 
 
 ALGORITHMS = {each.name: each for each in (GuessAndVerify(), GuessAndVerify(BY_OWN))}

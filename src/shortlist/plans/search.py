@@ -29,6 +29,7 @@ from shortlist.proof.plan import Plan
 LIKELY, AGAIN = 0.6, 0.5  # chance at which the guess is named, first and later
 LINEAR_LIKELY = 0.3  # more where features guess and seem to be linear: guessing is cheap
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SPENT = 1.0 / 3.0  # or of what was evaluated since: bets that do not grow are given up
 SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
 CERTAIN = 0.04  # of a set's share of δ, for what is said of its single arms before it is proven
@@ -69,7 +70,7 @@ class Search:
     inside : array of bool, K
         The m arms that would be answered now.
     stopped : bool
-        Whether they are proven.
+        Whether they are proven; with a budget, whether it is spent.
     """
 
     def __init__(self, question: Question, seed: int) -> None:
@@ -79,7 +80,9 @@ class Search:
         self.namings: list[Naming] = []
         self.named, self._looked, self._size, self.next_block = 0, 0, 0, 0
         self.inside, self.stopped = np.zeros(arms, np.bool_), False
+        self._interrupted = 0  # the length of the record when a plan was last broken off
         self.guess = Guess(question, Totals.none(arms), Results.none())
+        self._supposed = self._as_it_seems()
         self.slots = Slots.anywhere(np.zeros(0, np.int64))
         self._decide()
 
@@ -108,8 +111,7 @@ class Search:
         plan = Plan(
             arms,
             values,
-            guess.noise,
-            np.clip(guess.fit.means, ENDS, 1.0 - ENDS),
+            *self._supposed,
             question.relied if shares else guess.x,
             blocks if shares else None,
             question.paired,
@@ -125,7 +127,26 @@ class Search:
                 each.after(plan)
         guess.add(arms, blocks, values)
 
+    def _as_it_seems(self) -> tuple[Reals, Reals]:
+        """The noise and the means that a plan goes by: fixed when it is made, whatever is changed later."""
+        return self.guess.noise, np.clip(self.guess.fit.means, ENDS, 1.0 - ENDS)
+
     # What changes
+
+    @property
+    def separates(self) -> bool:
+        """Whether results of an arm say nothing of pairs of others, so that a plan may end without them."""
+        question = self.question
+        by_pairs = question.paired or (question.shared is None and question.noise.separates)
+        return by_pairs and self.guess.x is None
+
+    def interrupt(self) -> None:
+        """End the namings: a plan was broken off.
+
+        Its results only guide, and who broke it off may have seen them: with the choice to leave out what
+        is unlucky the rest is no evidence any more.
+        """
+        self.namings, self._interrupted = [], len(self.record)
 
     def retire(self, arm: int) -> None:
         """Go on without an arm."""
@@ -152,6 +173,10 @@ class Search:
         self._looked, self.stopped = 0, False
         self._guess_anew()
         self.guess.look()
+        self._supposed = (
+            np.append(self._supposed[0], self.guess.noise[now.arms :]),
+            np.append(self._supposed[1], np.full(more, 0.5)),
+        )
 
     def go_on(self) -> None:
         """Make a plan by all that is recorded."""
@@ -183,9 +208,11 @@ class Search:
 
     def _judge(self) -> None:
         """Whether the set is proven, as it is now."""
-        if np.isfinite(self.guess.fit.variances(*self._pairs_of(self.inside))).all():
+        if self._spent:
+            self._end()
+        elif np.isfinite(self.guess.fit.variances(*self._pairs_of(self.inside))).all():
             pairs, _, level = self._state(self.inside)
-            self.stopped = not len(pairs.b)
+            self.stopped = not (len(pairs.b) or self._has_budget)
             self._at = self._hardest(pairs, level)
 
     def _guess_anew(self) -> None:
@@ -204,25 +231,49 @@ class Search:
     def _change(self, question: Question) -> None:
         """Another question. Of the namings stays what is proven beside it.
 
-        An arm outside retires: a naming moves to another share. If a set is wrong then, it is by its worst
+        An arm outside retires: a naming moves to the next part of its share. If a set is wrong then, it is by its worst
         arm and the j-th best outside, and the j-th matters only after j − 1 were retired. An arm inside
         retires: its sets are gone. An arm is added, or comes back: pairs with it need a later naming.
+        What was answered is right among fewer arms too.
         """
+        answered = self._is_proven and question.relies == self.question.relies, self.inside
         wide = self.question.out
         gone, more = question.out & ~wide, ~question.out & wide
         kept = []
         for each in self.namings:
             for _ in range(int(gone.sum())):
-                each.move_to(share_of(self.named))
-                self.named += 1
+                each.move()
             each.without(gone)
             each.exclude(more)
             kept += [each] if each.risks else []
         self.namings, self.question, self._looked = kept, question, 0
         self._guess_anew()
         self._decide()
+        if answered[0] and not (more.any() or (gone & answered[1]).any()):
+            self.inside, self.stopped = answered[1], True
 
     # What is decided
+
+    @property
+    def _has_budget(self) -> bool:
+        return self.question.budget < math.inf
+
+    @property
+    def _is_proven(self) -> bool:
+        """Whether the answer is proven, at this moment or before other arms retired."""
+        return self.stopped and not self._has_budget
+
+    @property
+    def _spent(self) -> bool:
+        return bool(self.guess.total.pulls.sum() >= self.question.budget)
+
+    def _end(self) -> None:
+        """Answer what is proven with the least ε, now that the budget is spent."""
+        best = self.question.best(self.guess.fit.means)
+        named, least = self.best_slack()
+        self.inside, self.stopped = named if least < math.inf else best, True
+        pairs, _, level = self._state(self.inside)
+        self._at, self.slots = self._hardest(pairs, level), Slots.anywhere(np.zeros(0, np.int64))
 
     @property
     def _rng(self) -> np.random.Generator:
@@ -236,6 +287,9 @@ class Search:
             self._at = NO_ARM, NO_ARM, math.inf
             return
         guess.look()
+        if self._spent:
+            self._end()
+            return
         if (unseen := guess.unseen()).any():
             self.stopped = False
             self.inside = question.best(guess.fit.means)
@@ -247,13 +301,13 @@ class Search:
         held &= bool((self.inside <= question.listable).all())
         self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
         pairs, naming, level = self._state(self.inside)
-        self.stopped = not len(pairs.b)
-        rng = self._rng
-        if not self.stopped and self._may_name():
+        proven, rng = not len(pairs.b), self._rng
+        self.stopped = proven and not self._has_budget
+        if not proven and self._may_name():
             naming, level = self._name(pairs, naming, level, rng)
             pairs = self._state(self.inside)[0]
         self._at = self._hardest(pairs, level)
-        if self.stopped:  # a study may go on: with all pairs, as if each lacked something
+        if proven:  # a study may go on: with all pairs, as if each lacked something
             b, c = self._pairs_of(self.inside)
             differ = self._least(b, c) > 0.0
             pairs = self._open(b[differ], c[differ])
@@ -291,6 +345,7 @@ class Search:
 
     def _arrange(self, pulls: Integers) -> None:
         """Put the evaluations of a plan in order, on blocks where there are any."""
+        self._supposed = self._as_it_seems()
         rng = np.random.default_rng([self.seed, int(self.guess.total.pulls.sum()), 1])
         shared, noise = self.question.shared, self.question.noise
         if shared is None:
@@ -302,6 +357,9 @@ class Search:
             self.slots = Slots.on_blocks(turns, self.next_block, rng, named=not shared.requested)
         else:
             self.slots = Slots.samples(pulls, self._size, rng)
+        if self._has_budget:
+            left = int(self.question.budget - self.guess.total.pulls.sum())
+            self.slots = Slots(self.slots.arms[:left], self.slots.blocks[:left])
 
     def _pairs_of(self, inside: Mask) -> tuple[Integers, Integers]:
         """All pairs of an arm inside and one outside."""
@@ -345,7 +403,7 @@ class Search:
         if b == NO_ARM:
             return Boundary(b, c, level, -math.inf)
         slack = float(self.bounds(np.array([b]), np.array([c]))[0])
-        return Boundary(b, c, level, self.question.epsilon if self.stopped else slack)
+        return Boundary(b, c, level, self.question.epsilon if self._is_proven else slack)
 
     def _hardest(self, pairs: OpenPairs, level: float) -> tuple[int, int, float]:
         """The pair that is furthest from having passed, and the level of the set."""
@@ -403,14 +461,16 @@ class Search:
         needs = guess.lacking(pairs, anew, HALF_WIDTH)
         if naming is not None:
             now = guess.lacking(pairs, pairs.missing, HALF_WIDTH)
-            if (needs * pairs.variances).max() > SAVING * (now * pairs.variances).max():
+            spent = 1.0 - naming.begun.sum() / made  # of all results, since these sets were named
+            most = max(SAVING * (now * pairs.variances).max(), SPENT * spent)
+            if (needs * pairs.variances).max() > most:
                 return before
         rows = np.any([np.frombuffer(each, np.bool_) for each in risks], axis=0)
         about = Pairs(np.flatnonzero(rows), question.arms)
         guess.design_for(pairs, needs)
         evidence = question.noise.evidence(about, guess.sizes(about.b, about.c), guess)
         begun = guess.total.pulls
-        named = Naming(risks, share, evidence, len(self.record), begun, question.listable)
+        named = Naming(risks, evidence, len(self.record), begun, question.listable)
         self.namings = [*self.namings, named]
         self.named += 1
         return named, self._level(named, self.inside)
@@ -427,6 +487,8 @@ class Search:
                 found = each.least_slacks(b, c, level)
                 found[lacks <= 0.0] = np.minimum(found[lacks <= 0.0], self.question.epsilon)
                 least = np.minimum(least, found)
+        if self._is_proven and (inside == self.inside).all():
+            least = np.minimum(least, self.question.epsilon)
         return float(least.max(initial=0.0))
 
     def bounds(self, b: Integers, c: Integers) -> Reals:
@@ -469,25 +531,28 @@ class Search:
         for each in self.namings:
             if (level := each.level(inside)) < math.inf:
                 single = level - math.log(0.5 * CERTAIN)
-                rows = len(np.unique(b)), len(np.unique(c))
-                levels = level - math.log1p(-CERTAIN), *(single + math.log(n) for n in rows)
+                many = inside.sum(), each.listable - inside.sum()  # retired arms count too
+                levels = level - math.log1p(-CERTAIN), *(single + math.log(n) for n in many)
                 reached = each.reached(b, c, self.question.epsilon)
                 for mask, one in zip(found, levels, strict=True):
                     mask |= reached >= one
+        found[0] |= self._is_proven and bool((inside == self.inside).all())
         of_pairs, of_inside, of_outside = (each.reshape(shape) for each in found)
         return of_pairs, of_inside, of_outside
 
     def intervals(self, delta: float) -> tuple[Reals, Reals]:
-        """Bounds on the mean of every arm by itself, by the results that plans asked for."""
+        """Bounds on the mean of every arm by itself, by plans since one was last broken off."""
         question, total, found = self.question, Totals.none(self.question.arms), None
         shared = question.shared
         if shared is not None and (shared.requested or not question.noise.pools):
             return Nothing(question.arms).bounds(delta)
-        for plan in self.record:
-            if found is None:
-                found = question.noise.intervals(total, linear=self.guess.x is not None)
+        # Results of different arms on one block depend on each other.
+        linear = self.guess.x is not None and shared is None
+        for number, plan in enumerate(self.record):
+            if found is None and number >= self._interrupted:
+                found = question.noise.intervals(total, linear=linear)
             if found is not None and plan.evidence:
-                found.after(plan)
+                found.after(plan if linear else replace(plan, features=None))
             total = total.plus(plan.arms, plan.values)
         return Nothing(question.arms).bounds(delta) if found is None else found.bounds(delta)
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
+from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -109,6 +110,9 @@ class Progress:
         cells = zip(slots.arms.tolist(), slots.blocks.tolist(), strict=True)
         self.order = [Cell(*each) for each in cells]
         self.wanted, self.missing = Counter(self.order), len(self.order)
+        self.places: dict[Cell, list[int]] = {}  # those of each evaluation in the order
+        for place, cell in enumerate(self.order):
+            self.places.setdefault(cell, []).append(place)
         self.results: list[Result] = []
         for cell in [each for each in self.order if each in self.later]:
             self._fill(self.later.pop(cell)[0])
@@ -157,8 +161,12 @@ class Progress:
 
     @property
     def is_over(self) -> bool:
-        """Whether all results of the plan are in."""
-        return self.missing <= 0 and bool(self.order)
+        """Whether all results of the plan are in, or the budget is spent."""
+        return (self.missing <= 0 and bool(self.order)) or self._spent
+
+    @property
+    def _spent(self) -> bool:
+        return self.taken >= self.search.question.budget
 
     @property
     def inside(self) -> Mask:
@@ -179,6 +187,9 @@ class Progress:
     def decide(self) -> None:
         """Give the search the results of its plan; if it is interrupted, all is as before."""
         after = self.copy()
+        if after._spent:  # nothing waits for a later plan
+            after.beside += [result for result, _ in after.later.values()]
+            after.later = {}
         after._advise(after.beside)
         after._note(after.results)
         after.search.take(*_columns(after.results))
@@ -193,11 +204,16 @@ class Progress:
 
         Else the results of an unfinished plan only guide: how many there are may depend on them.
         """
-        if wait and self.results and not self.is_over:
+        if wait and self.results:
             self.pending.append(change)
+            shared = self.search.question.shared
+            if self.is_over and (shared is None or not shared.requested):  # a plate may go on
+                self.decide()
             return
         after = self.copy()
         after._advise([*after.beside, *after.results])
+        if self.results:
+            after.search.interrupt()
         for each in (*after.pending, change):
             each(after.search)
         after.pending, after.beside = [], []
@@ -253,10 +269,20 @@ class Progress:
     def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
         """What the plan lacks, without what is ``supposed`` to come, in order."""
         left = {cell: n - supposed[cell] for cell, n in self.wanted.items() if n}
-        for cell in self.order:
-            if left.get(cell, 0) > 0 and cell.arm not in set_aside:
-                left[cell] -= 1
-                yield cell
+        first = [
+            (self.places[cell][-n], cell)
+            for cell, n in left.items()
+            if n > 0 and cell.arm not in set_aside
+        ]
+        heapify(first)
+        while first:
+            _, cell = first[0]
+            yield cell
+            left[cell] -= 1
+            if left[cell]:
+                heapreplace(first, (self.places[cell][-left[cell]], cell))
+            else:
+                heappop(first)
 
     def beyond(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
         """What to evaluate where all of the plan is under way: the same again, on later blocks."""
@@ -381,10 +407,13 @@ class SearchEngine:
             if kind not in (TAKE, DECIDE) or position.is_stopped[0] or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
-            if not (now.is_over or again):
+            if now.is_over:
+                self.decide(posterior, now, position)
+            elif again:  # it is proven as it was; a part of a plan is no evidence
+                position.is_stopped[0] = 1
+            else:
                 continue
             late = False
-            self.decide(posterior, now, position)
             if position.is_stopped[0]:
                 break
         # What is to be evaluated next depends on every result.
@@ -417,9 +446,10 @@ class SearchEngine:
         At the end of the plan, if what remains of that says the same of the others and the arm would not
         be answered.
         """
-        own = now.search.guess.x is None and (self.question.shared is None or self.question.paired)
+        whole = not any(n for cell, n in now.wanted.items() if cell.arm == arm)
+        wait = not now.inside[arm] and (whole or now.search.separates)
         now.give_up(arm)
-        now.change(lambda search: search.retire(arm), wait=own and not now.inside[arm])
+        now.change(lambda search: search.retire(arm), wait=wait)
 
     def readmit(self, now: Progress, arm: int) -> None:
         """Go on with an arm that was retired, from the next plan on."""
@@ -476,7 +506,8 @@ class SearchEngine:
         named = shared is not None and not shared.requested
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
-            supposed.update(each if named else Cell(each.arm) for each in supposing)
+            apart = named or not self.question.shared  # else it does not matter on which block they are
+            supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
             if lacks and lacks <= set(set_aside):  # more of the others would not end the plan
                 return None

@@ -249,10 +249,15 @@ def _stop(study: Study, moment: Moment, ax: Any) -> str:
     if alone:
         rows = ""
     if not setup.aim.certifies:
-        return (
-            f"{rows}Each interval would contain the difference of two arms named beforehand with "
+        meaning = (
+            "Each interval would contain the difference of two arms named beforehand with "
             f"probability {1 - study.problem.delta:g}; of arms chosen by the results it does so "
-            f"less often. Dashes: the upper end of c, {number(moment.statistic)}. The study {verb} "
+            "less often. "
+        )
+        if setup.aim.proves:
+            meaning = ""
+        return (
+            f"{rows}{meaning}Dashes: the upper end of c, {number(moment.statistic)}. The study {verb} "
             f"after {setup.aim.budget:,} evaluations, regardless of these bounds. "
         )
     if setup.lagged:

@@ -75,7 +75,7 @@ def _design(study: Study) -> list[str]:
     model = plain(procedure.relation.method)
     paper, which = work(PAPER).short, f"{wanted} of K = {problem.eligible:,} arms"
     looked = study.aim.method(which, paper)
-    if not study.aim.certifies:
+    if not (study.aim.certifies or study.aim.proves):
         return [
             looked,
             model,

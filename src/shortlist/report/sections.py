@@ -160,8 +160,9 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         ),
         ("Cancelled", f"{cancelled:,}"),
     ]
-    if not study.aim.certifies:
+    if study.budget:
         rows.append(("Budget", f"{study.budget:,} evaluations, all of which are made"))
+    if not (study.aim.certifies or study.aim.proves):
         error = study.shortlist.error
         found = before_the_rounds(study) if error is None else rounded(error)
         rows.append(("Estimated probability of a wrong list", found))
@@ -171,7 +172,7 @@ def progress(analysis: Analysis) -> list[tuple[str, Any]]:
         now = study.shortlist.certain
         if now is not None and now.words:
             rows.append(("Certain", now.words))
-        if not study.model.stopped:
+        if not study.model.stopped and study.aim.certifies:
             rows.append(("Stop", f"when the list is right up to ε = {study.problem.epsilon:g}"))
         if not study.model.stopped and (look := next_look(study)):
             rows.append(("Next look", look))

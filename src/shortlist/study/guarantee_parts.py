@@ -5,11 +5,12 @@ The sentences are in ``shortlist.guarantee``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from shortlist import guarantee
 from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
-from shortlist.printable import count, quoted, slack_words
+from shortlist.printable import count, quoted, rounded_up, slack_words
 from shortlist.study.budget import error_meaning, error_words
 from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
@@ -24,7 +25,7 @@ from shortlist.study.insight.linearity_words import (
     untested,
     without_linearity,
 )
-from shortlist.study.ledger import Retirement, retired_words
+from shortlist.study.ledger import retired_words
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 from shortlist.study.verification import cannot_verify, price_of_proof
 from shortlist.study.view import View
@@ -48,15 +49,20 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     parts = study.claim, _assumptions(study, course), guarantee.conditions_of(course)
     retired = sum(bool(study.problem.listable[each.arm]) for each in study.retired)
     # Known results of a pool may decide it alone.
-    is_exact = study.done and study.problem.blocks.once and study.round.strategy.is_exact
-    proofs = course.proofs if course.retired_anew else 1
-    answer = Answer(study.problem, answered_evaluations(study), retired, proofs, is_exact)
-    if not study.aim.certifies:
+    is_exact = study.done and study.problem.blocks.once and study.round.search.is_exact
+    answer = Answer(study.problem, answered_evaluations(study), retired, is_exact)
+    if (least := _proven_by_budget(study)) is not None:
+        problem = study.problem.widened(max(least, study.problem.epsilon))
+        parts = study.procedure.claim_within(least), *parts[1:]
+        answer = answer._replace(problem=problem)
+    elif not study.aim.certifies:
         spent = f"{study.evaluations:,}{study.aim.out_of} results."
         return guarantee.of_budget(
             *parts,
             answer=answer,
-            estimate=error_words(error),
+            estimate=guarantee.NOTHING_PROVEN
+            if study.done and study.aim.proves
+            else error_words(error),
             meaning=error_meaning(study, error),
             progress="" if study.done else spent,
             doubts=doubts(study),
@@ -69,7 +75,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
-    notes = list(filter(None, [_unseen(study)]))
+    spent = "" if study.budget is None else guarantee.budget_spent(study.budget)
+    notes = list(filter(None, [spent, _unseen(study)]))
     notes += [
         hint.words for hint in examine(study) if (hint.name, hint.level) == ("normal", "note")
     ]
@@ -87,6 +94,15 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         too_coarse=is_test_too_coarse(study),
         doubts=doubts(study),
     )
+
+
+def _proven_by_budget(study: View) -> float | None:
+    """Up to which difference a budget that is spent has proven the list; None if it has not."""
+    decision, aim = study.model.decision, study.aim
+    if not (study.done and aim.proves) or decision is None:
+        return None
+    now = study.procedure.engine.certified(study.model.posterior, study.round, decision)
+    return rounded_up(now.epsilon) if math.isfinite(now.epsilon) else None
 
 
 def answered_evaluations(study: View) -> int:
@@ -177,28 +193,24 @@ def course_of(study: View) -> Course:
         and (trial.closed or 0) <= until
         for trial in study.trials
     )
-    # Answers before and after any other retirement have one δ together where ε and the arms were fixed.
-    fixed = not study.widenings and all(each.from_start for each in study.added)
-
-    def begins(each: Retirement) -> bool:
-        return not each.whatever_the_results or not (fixed or each.from_start)
-
     again = {trial.number for trial in study.given_out_again}
+    blocks, searches, returned = study.problem.blocks, study.model.searches, study.returned
+    never = [each for each in study.retired if each.from_start]
+    left_out = [each for each in never if not each.whatever_the_results]
     unasked = sum(trial.cause.origin == "unasked" for trial in taken)
+    back = 0 if searches else len(returned)
     return Course(
+        searches=searches,
         out_of_order=out_of_order(study),
         unasked=unasked,
-        uncounted=min(unasked, study.round.uncounted) if study.problem.blocks.names_cells else 0,
+        only_guide=blocks.shifts,
+        uncounted=min(unasked, study.round.uncounted) if searches else 0,
         open_at_changes=len(study.open_at_changes),
-        retired=_retired(study, whatever_the_results=True),
-        retired_anew=_retired(study, whatever_the_results=False),
-        proofs=1 + sum(map(begins, study.retired)) + study.model.verifies,
-        without=retired_words(
-            [each for each in study.retired if each.may_return and not each.whatever_the_results]
-        ),
-        returned=quoted(study.returned, 5) if study.returned else "",
-        answers=1 + len(study.returned),
-        estimates_sigma=study.problem.noise.word == "estimate",
+        never=retired_words([each for each in never if each.whatever_the_results]),
+        retired=retired_words([each for each in study.retired if not each.from_start]),
+        without=retired_words(left_out),
+        returned=quoted(returned, 5) if returned else "",
+        answers=1 + study.model.verifies + len(left_out) + back,
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),
@@ -211,18 +223,6 @@ def course_of(study: View) -> Course:
         again=sum(trial.number in again for trial in taken),
         set_aside=quoted(set_aside, 5) if set_aside else "",
         failures=FAILURES_IN_A_ROW,
-    )
-
-
-def _retired(study: View, *, whatever_the_results: bool) -> str:
-    """Which arms were retired in this way, and why; empty if none was."""
-    return retired_words(
-        [
-            each
-            for each in study.retired
-            if each.whatever_the_results == whatever_the_results
-            and (whatever_the_results or not each.may_return)
-        ]
     )
 
 

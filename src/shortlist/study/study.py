@@ -232,9 +232,7 @@ class Study(View):
             costs=costs,
             controls=controls,
         ).locked()
-        algorithm = algorithm_for_trust(
-            trust, algorithm, has_features=features is not None, budget=budget
-        )
+        algorithm = algorithm_for_trust(trust, algorithm, has_features=features is not None)
         chosen, wide = resolve_choice(algorithm, threshold, problem, budget)
         procedure = chosen.bind(problem, wide)
         if (doubt := suspicious_delta(problem.delta)) and procedure.engine.setup.aim.certifies:
@@ -376,7 +374,7 @@ class Study(View):
         ('study, without features', 1, True)
         >>> guided = study.continued(trust="guide")
         >>> guided.evaluations, guided.procedure.name
-        (1, 'Guess-and-verify (guided by least squares)')
+        (1, 'Guess-and-verify (guided)')
         """
         if not changes:
             raise InvalidSetting(
@@ -526,7 +524,8 @@ class Study(View):
         table = self.model.table()
         listed = best_first(table[table["in_shortlist"]], self.problem)
         listed = listed.drop(columns="control", errors="ignore")
-        error = None if self.aim.certifies else estimated_error(self)
+        estimated = not (self.aim.certifies or self.aim.proves)
+        error = estimated_error(self) if estimated else None
         return Shortlist(
             names=listed["name"].tolist(),
             arms=listed.index.tolist(),
@@ -602,9 +601,9 @@ class Study(View):
         have room for fewer than ``n``.
 
         An arm that failed three times in a row is set aside: other arms are asked for, until a
-        result of it is told or ``readmit`` is called. Where nothing else is wanted a first plan goes on
-        without it, and so does a later one if it never had a result. The answer is then about the
-        others. Otherwise ``OnlyFailingArms`` is raised.
+        result of it is told or ``readmit`` is called. Where nothing else is wanted Guess-and-verify goes
+        on without it; others do in their initial pulls, or later if it never had a result. The answer
+        is then about the others. Otherwise ``OnlyFailingArms`` is raised.
 
         Parameters
         ----------
@@ -812,12 +811,12 @@ class Study(View):
     ) -> Trial:
         """Correct a told result, such as a mistyped one.
 
-        Both values stay in the log (``trial.corrections``), and all results are processed again
-        as if the right one had been told: a study that has stopped may have to go on, or stop earlier.
-        What was evaluated because of the wrong value counts too. The guarantee says how many
-        results were corrected. With the value that the trial has, nothing is changed. Where blocks are
-        shifted no proof covers results that were corrected: the answer is called heuristic from then
-        on, and a warning (``GuaranteeInDoubt``) says so.
+        Both values stay in the log (``trial.corrections``). A study that has stopped may have to go
+        on, or stop now, and what was evaluated because of the wrong value counts too: what is proven
+        stays proven. With Guess-and-verify what was decided stays as it was, and the evidence is
+        computed anew; other algorithms process all results again as if the right one had been told.
+        The guarantee says how many results were corrected. With the value that the trial has, nothing
+        is changed.
 
         Parameters
         ----------
@@ -842,12 +841,8 @@ class Study(View):
         why = checked_reason("a correction", reason, "Say how the wrong value came about.")
         right = checked_value(value, self.procedure)
         row = None if arm is None else self.problem.index(arm)
-        was_proven = self.claim.proven
         corrected = self._log.correct(trial, right, why, row)
         self._speak()
-        if was_proven and not self.claim.proven:
-            why_heuristic = "; ".join(self.claim.why_heuristic)
-            warn_caller(GuaranteeInDoubt(f"the answer is heuristic from now on: {why_heuristic}."))
         return corrected
 
     def fail(self, trial: Trial | int, reason: str = "") -> Trial:
@@ -954,9 +949,9 @@ class Study(View):
         """Go on until the answer is proven without the assumption that the means are linear.
 
         The list so far is named once it is likely, and each arm's own later results test it; all
-        earlier results guide. If they show that the list is wrong, another one is named, three at
-        most. The answer is then proven whatever the means are, with a δ of its own: that a first
-        answer or a second one is wrong has probability 2δ at most. ``trust="guide"`` does so from
+        earlier results guide. If they show that the list is wrong, another one is named. The answer
+        is then proven whatever the means are, with a δ of its own: the probability that it or the
+        answer before it is wrong is 2δ at most. ``trust="guide"`` does so from
         the start. It cannot be undone, and calling it again changes nothing.
         ``study.shortlist.guarantee`` says about how many evaluations it takes.
 
@@ -1004,10 +999,10 @@ class Study(View):
             Why, for the record: "out of stock".
         whatever_the_results : bool
             Whether this arm, and no other in its place, would have been retired had all results
-            been different. Then what was proven of the others stays. An arm that was examined
-            because it looked good, and retired for what was found, is no such case. By default
-            the results so far only guide from now on, and later ones prove the answer, with a δ of
-            its own, as after ``verify``.
+            been different. An arm that was examined because it looked good, and retired for what
+            was found, is no such case. Guess-and-verify need not know it: one δ covers the answers
+            before and after, and evidence on the other arms stays, or, if the arm was on the list,
+            is collected again. Other algorithms retire arms only where it is so.
 
         Examples
         --------
@@ -1026,10 +1021,9 @@ class Study(View):
     def readmit(self) -> None:
         """Ask again for all arms that failed too often, once their evaluation is repaired.
 
-        Those that are set aside, and those that a first plan went on without: then all results are
-        processed again as if these had been there from the start. (Not on blocks that share a
-        shift, where a first plan that is complete stays as it is.) If nothing failed, nothing is
-        changed.
+        Those that are set aside, and those that the study went on without. With Guess-and-verify
+        evidence on pairs with the latter counts from now on; other algorithms process all results again
+        as if these had been there from the start. If nothing failed, nothing is changed.
 
         Examples
         --------
@@ -1061,10 +1055,9 @@ class Study(View):
         """Add arms to a study that runs; which ones may depend on the results.
 
         They come after the arms that it has; adding the same ones again changes nothing. Evidence
-        on pairs with them counts from now on, and δ stays as it is. The price is a tenth of what is
-        left of it for later guesses. Guess-and-verify can do that, which ``"auto"`` mostly takes,
-        but not with linear means of results in a range, nor once ε was widened. Otherwise arms can
-        be added before the first trial.
+        on pairs with them counts from now on, and one δ covers the answers before and after.
+        Guess-and-verify can do that, which ``"auto"`` mostly takes. With other algorithms arms can be
+        added before the first trial.
 
         Parameters
         ----------
@@ -1145,9 +1138,8 @@ class Study(View):
 
         It also ends, with a warning (``LinearityRejected``), when the results contradict means
         that are linear in the features. An arm that fails three times in a row is set aside, with a
-        warning (``ArmSetAside``), and the study goes on without it (see ``ask``); if it had results after
-        the first plan, and nothing else is wanted, the run ends with an error (``OnlyFailingArms``).
-        Results are kept.
+        warning (``ArmSetAside``), and the study goes on without it (see ``ask``); where it cannot, the run
+        ends with an error (``OnlyFailingArms``). Results are kept.
 
         Parameters
         ----------

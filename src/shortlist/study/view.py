@@ -43,7 +43,7 @@ class View:
 
     @property
     def procedure(self) -> Procedure:
-        """The algorithm on its problem; replaced once σ is estimated, if it is to be estimated."""
+        """The algorithm on its problem, as it stands: ε may be larger, and arms retired or added."""
         return self._log.procedure
 
     @property
@@ -54,7 +54,7 @@ class View:
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
-        return self.procedure.coverage_if(proven=self.claim.proven)
+        return self.procedure.coverage
 
     @property
     def model(self) -> Model:
@@ -146,7 +146,7 @@ class View:
 
     @property
     def returned(self) -> list[Label]:
-        """The arms that a first plan went on without, and that came back after it."""
+        """The arms that the study went on without while they failed, and that came back."""
         return self._log.ledger.returned
 
     @property
@@ -166,7 +166,7 @@ class View:
         """The trials that were open at a change from which on evidence counts, and told later.
 
         That is where a verification began, where arms were added, or retired because of results, and
-        with common blocks where ε was made larger.
+        where ε was made larger.
         """
         return self._log.ledger.open_at_changes()
 

@@ -18,8 +18,8 @@ NAMES = 5  # of arms that are listed
 def certain(study: View) -> Certain | None:
     """What is certain of the list of a study; None where nothing can be.
 
-    There is nothing with a budget, before the stop is looked for, and where the results contradict
-    what the answer assumes.
+    There is nothing before the stop is looked for, where the results contradict what the answer
+    assumes, and with a budget that is spent on estimates.
 
     Examples
     --------
@@ -30,8 +30,9 @@ def certain(study: View) -> Certain | None:
     >>> print(certain(study))
     Proven already: the list is right up to a difference of 0.17. If the list is wrong, its worst arm is ash, and the best one that it lacks is elm or oak.
     """
-    decision, claim = study.model.decision, study.claim
-    if study.statistic is None or not study.aim.certifies or decision is None:
+    decision, aim = study.model.decision, study.aim
+    claim = study.claim if aim.certifies else study.procedure.claim_within(study.problem.epsilon)
+    if study.statistic is None or not (aim.certifies or aim.proves) or decision is None:
         return None
     if study.audit.rejection is not None:
         return None

@@ -1,0 +1,167 @@
+"""Every noise × what results share × features × what happens on the way: certified, or one clear refusal.
+
+The table is that of docs/composes.md, and is checked against it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import shortlist
+from shortlist.errors import InvalidInput
+
+PAGE = Path(__file__).parents[1] / "docs" / "composes.md"
+MEANS = (0.9, 0.8, 0.25, 0.2, 0.15, 0.1)
+NAMES = [f"a{arm}" for arm in range(len(MEANS))]
+BEST, NEW = {"a0", "a1"}, 0.3
+SIGMA, SLACK, EVENT_AT, MOST = 0.1, 0.05, 18, 4000
+
+NOISES = {
+    "σ": {"sigma": SIGMA},
+    "σ per arm": {"sigma": [SIGMA] * len(MEANS)},
+    "range": {"sigma": "bounded", "reward_range": (-0.5, 1.5)},
+    "estimate": {"sigma": "estimate"},
+    "estimate per arm": {"sigma": "estimate per arm"},
+}
+SHARED = {"nothing": {}, "drawn afresh": {"blocks": "random"}, "shifted": {"blocks": "shift"}}
+FEATURES = ("none", "linear", "guide")
+EVENTS = (
+    *("nothing", "correct", "retire", "add", "widen", "verify", "budget", "costs"),
+    *("fails", "breaks", "unasked"),
+)
+CELLS = list(itertools.product(EVENTS, NOISES, SHARED, FEATURES))
+REFUSALS = {
+    "verify": "the answer assumes nothing about how the means depend on the features: there is nothing left "
+    "to verify",
+    "add": "every arm of this study has a σ of its own, and none is known of new arms: nothing was changed",
+}
+QUICK = 7  # one cell in so many runs always
+
+
+def refusal(event: str, noise: str, features: str) -> str:
+    """Why a cell is refused; empty if it is not."""
+    refused = (event == "verify" and features != "linear") or (event, noise) == ("add", "σ per arm")
+    return REFUSALS[event] if refused else ""
+
+
+class Instance:
+    """A study of an easy instance, and its measurements."""
+
+    def __init__(self, noise: str, shared: str, features: str, event: str) -> None:
+        self.rng, self.shared, self.levels = np.random.default_rng(7), shared, dict[Any, float]()
+        self.noise = noise
+        settings: dict[str, Any] = {**NOISES[noise], **SHARED[shared]}
+        if event == "costs":
+            settings["costs"] = [1.0, 2.0, 3.0, 1.0, 2.0, 3.0]
+        if event == "budget":
+            settings["budget"] = 240
+        rows = None
+        if features != "none":
+            rows = np.array(MEANS)[:, None]
+            settings["trust"] = features
+        settings |= {"m": 2, "arms": NAMES, "seed": 1, "epsilon": SLACK}
+        self.study = shortlist.Study(rows, **settings)
+        self.made = 0
+
+    def value(self, arm: int, block: Any) -> float:
+        mean = (*MEANS, NEW)[arm]
+        if self.shared != "nothing":
+            mean += self.levels.setdefault(block, self.rng.uniform(-0.3, 0.3))
+        if self.noise == "range":
+            return float(mean + self.rng.uniform(-SIGMA, SIGMA))
+        return float(mean + SIGMA * self.rng.standard_normal())
+
+    def work(self, until: int = MOST, failing: int | None = None) -> None:
+        """Tell results until the study is done, or so many are in."""
+        while not self.study.done and self.made < until:
+            trials = self.study.ask(12)
+            assert trials or self.study.done
+            for trial in trials:
+                if trial.arm == failing:
+                    self.study.fail(trial, "broken")
+                else:
+                    self.study.tell(trial, self.value(trial.arm, trial.block))
+                    self.made += 1
+
+    def happens(self, event: str, features: str) -> None:
+        """What happens on the way."""
+        study = self.study
+        if event == "correct":
+            self.work()
+            told = next(trial for trial in study.trials if trial.state == "told")
+            assert told.value is not None
+            study.correct(told.number, told.value + 0.02, reason="typo")
+        elif event == "retire":
+            study.retire("a3", reason="sold out")
+        elif event == "add":
+            study.add(None if features == "none" else [[NEW]], arms=["new"])
+        elif event == "widen":
+            study.widen(0.1)
+        elif event == "verify":
+            self.work()
+            study.verify()
+        elif event == "unasked":
+            for arm, turn in itertools.product(range(len(MEANS)), range(3)):
+                block = None if self.shared == "nothing" else 9000 + turn
+                more = {} if block is None else {"block": block}
+                if not study.done:
+                    study.tell(arm=arm, value=self.value(arm, block), **more)
+
+
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
+def walk(event: str, noise: str, shared: str, features: str) -> str:
+    """How a cell ends: "" if certified and right, or the refusal."""
+    cell = Instance(noise, shared, features, event)
+    failing = 5 if event == "fails" else None
+    cell.work(EVENT_AT, failing)
+    try:
+        cell.happens(event, features)
+    except InvalidInput as error:
+        return str(error)
+    cell.work(failing=5 if event in ("fails", "breaks") else None)
+    study = cell.study
+    assert study.done
+    assert study.shortlist.guarantee.status == "proven"
+    assert set(study.shortlist.names) == BEST
+    if event == "budget":
+        assert study.evaluations == study.budget
+    return ""
+
+
+def cells() -> Iterator[Any]:
+    for place, cell in enumerate(CELLS):
+        yield pytest.param(*cell, marks=[] if place % QUICK == 0 else [pytest.mark.slow])
+
+
+@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
+@pytest.mark.parametrize(("event", "noise", "shared", "features"), cells())
+def test_it_ends_certified_and_right_or_says_in_one_sentence_why_it_cannot(
+    event: str, noise: str, shared: str, features: str
+) -> None:
+    said, expected = walk(event, noise, shared, features), refusal(event, noise, features)
+    assert said.startswith(expected) if expected else not said
+
+
+def test_the_table_in_the_docs_is_the_one_that_is_walked() -> None:
+    assert table() in PAGE.read_text()
+
+
+def table() -> str:
+    """The table as Markdown: a row for each event, a column for what is shared and known."""
+    columns = list(itertools.product(SHARED, FEATURES))
+    head = "".join(f" {shared}; {features} |" for shared, features in columns)
+    rows = [f"| event |{head}", f"|---|{'---|' * len(columns)}"]
+    for event in EVENTS:
+        found = []
+        for _, features in columns:
+            refused = [noise for noise in NOISES if refusal(event, noise, features)]
+            some = "refused" if len(refused) == len(NOISES) else f"yes, not with {', '.join(refused)}"
+            found.append(some if refused else "yes")
+        rows.append(f"| {event} | {' | '.join(found)} |")
+    return "\n".join(rows)
