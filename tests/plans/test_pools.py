@@ -10,7 +10,7 @@ import pytest
 from shortlist.arrays import Mask, Reals
 from shortlist.plans.noises import InRange
 from shortlist.plans.pools import Cells, PoolSearch
-from shortlist.plans.question import Question, Shared, mask_of
+from shortlist.plans.question import Question, Shared
 
 Event = Callable[[PoolSearch, Reals, np.random.Generator], None]
 
@@ -103,7 +103,7 @@ class NamesAtOnce(PoolSearch):
         return []
 
     def contenders(self) -> Mask:
-        return mask_of(len(self.known), range(self.question.m))
+        return np.arange(len(self.known)) < self.question.m
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.3, 0.8])
@@ -247,7 +247,7 @@ def test_arms_are_added(when: int) -> None:
             plans += 1
             arms, blocks = search.slots.arms, search.slots.blocks
             search.take(arms, blocks, table[arms, blocks])
-        search.add(None, np.ones(2), InRange())
+        search.add(question(len(search.known) + 2, search.question.m))
         assert not search.stopped
         assert is_right(run(search, table), table)
         assert search.inside[8:].all()

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.advice import setting
 from shortlist.aim import CERTAINTY, Budget
-from shortlist.blocks import NO_BLOCKS, Random, Shift
+from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
 from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
@@ -26,17 +27,31 @@ from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, Threshold
 
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"
-TAKEN = NO_BLOCKS.word, Random.word, Shift.word
+TAKEN = NO_BLOCKS.word, Pool.word, Random.word, Shift.word
 
+INTERVAL = ArmInterval(
+    "by its own results, at all times", "own results", "bounds by the arm's own results"
+)
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "√(2 ln(1/share)): what the evidence of every pair of a set must reach that was named beforehand.",
     "after Karnin 2016; proof: docs/proofs.md of shortlist",
     coverage="If what the guarantee assumes is true, the true mean of an arm lies within its bounds at all times "
     "at once with probability at least {level}, for each arm by itself and not for all arms together.",
+    interval=INTERVAL,
 )
-INTERVAL = ArmInterval(
-    "by its own results, at all times", "own results", "bounds by the arm's own results"
+REFUTED = StrategyThreshold(
+    "refuted",
+    "ln(1/share): what bets that a mean is not above that of the list must reach, for one arm.",
+    "docs/proofs.md of shortlist",
+    coverage="Bounds of single arms are the worst case: every missing result is counted as the least or the "
+    "largest that is possible. They are certain.",
+    interval=ArmInterval(
+        "(S + low·(N − n))/N to (S + high·(N − n))/N",
+        "from (S + low·(N − n))/N to (S + high·(N − n))/N, with S the sum of its n results, N the number of "
+        "blocks and [low, high] the range of the results",
+        "what the missing results allow",
+    ),
 )
 NAMES = {
     BY_FEATURES: "Guess-and-verify",
@@ -112,7 +127,6 @@ class GuessAndVerify(Algorithm):
     works = ("karnin",)
     adapted = True
     results = AsStated()
-    interval = INTERVAL
     takes = TAKEN
     uses_costs = True
     searches = True
@@ -156,12 +170,18 @@ class GuessAndVerify(Algorithm):
             BY_OWN: Unrelated,
             GUIDED: partial(Unrelated, guide="least squares"),
         }
-        return relation_on(problem, kinds[self.by])
+        return relation_on(problem, Unrelated if problem.blocks.once else kinds[self.by])
 
     def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
         """The algorithm on a problem."""
         self.with_threshold(problem, threshold)
         problem.blocks.check_taken(self.name, self.takes)
+        if problem.blocks.once and not problem.noise.takes_range:
+            raise InvalidSetting(
+                "the results of a pool are fixed numbers in a range: write "
+                f"{setting('sigma', 'bounded')} with {setting('reward_range', ('low', 'high'))}, such as (0, 1) "
+                "for scores."
+            )
         if problem.arms > MOST_ARMS:
             raise InvalidSetting(
                 f"{self.name} is for {MOST_ARMS:,} arms at most, got {problem.arms:,}: use m-LinGapE, "
@@ -195,14 +215,15 @@ class GuessAndVerify(Algorithm):
             noise.scale,
             scale_of(noise, problem),
             CERTAINTY if self.budget is None else Budget(self.budget, proves=True),
+            problem.blocks.number,
         )
-        return Parts(NAMED_SETS, setting, relation, engine)
+        return Parts(REFUTED if problem.blocks.once else NAMED_SETS, setting, relation, engine)
 
     def question(self, problem: Problem) -> Question:
         """What is asked, with the largest sought."""
         noise = self.results.noise(problem.noise, self.name)
         restricts = not problem.is_classical and problem.rank < problem.arms
-        uses = self.by != BY_OWN and restricts
+        uses = self.by != BY_OWN and restricts and not problem.blocks.once
         shared = None
         if problem.blocks.exist:
             shared = Shared(requested=problem.blocks.shifts, controls=problem.controls.wells)

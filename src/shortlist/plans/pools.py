@@ -10,14 +10,16 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
+from shortlist.blocks import Cell
 from shortlist.plans.guess import Fit
-from shortlist.plans.noises import NoiseModel, Totals
+from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.search import Boundary
 from shortlist.plans.slots import Slots
@@ -76,6 +78,7 @@ class Seen(NamedTuple):
 
     total: Totals
     fit: Fit
+    noise: Reals
 
 
 class PoolSearch:
@@ -105,7 +108,7 @@ class PoolSearch:
         What is shown.
     """
 
-    next_block = 0
+    next_block = math.inf  # no result waits for its question to be asked
 
     def __init__(self, question: Question, size: int, seed: int) -> None:
         arms = question.arms
@@ -173,17 +176,34 @@ class PoolSearch:
         self.question = replace(self.question, out=mask)
         self._decide()
 
-    def add(self, rows: Reals | None, costs: Reals, noise: NoiseModel) -> None:
-        """Go on with more arms, after the others."""
-        self.question = self.question.with_arms(rows, costs, noise)
-        more, self.table = len(costs), np.pad(self.table, ((0, len(costs)), (0, 0)))
-        self.known = np.pad(self.known, ((0, more), (0, 0)))
+    def add(self, question: Question) -> None:
+        """Go on with the arms that this question has more, after the others."""
+        now, more = self.question, question.arms - self.question.arms
+        out = np.append(now.out, question.out[now.arms :])
+        self.question = replace(question, out=out, epsilon=now.epsilon)
+        self.table, self.known = (np.pad(each, ((0, more), (0, 0))) for each in (self.table, self.known))
         self._alive = np.append(self._alive, np.ones(more, np.bool_))
         self.inside = np.append(self.inside, np.zeros(more, np.bool_))
         for each in self.namings:
             masks = each.arms, each.control
             each.arms, each.control = (np.pad(mask, (0, more)) for mask in masks)
         self._decide()
+
+    def go_on(self) -> None:
+        """Make a plan by all that is known."""
+        self._decide()
+
+    def interrupt(self) -> None:
+        """Nothing: of a plan that is broken off every result counts as known."""
+
+    separates = True  # results of an arm say nothing of others
+
+    @property
+    def unknown(self) -> Iterator[Cell]:
+        """The cells without a result, question by question, of arms that may be listed."""
+        for question in self.order.tolist():
+            for arm in np.flatnonzero(self.question.listable & ~self.known[:, question]).tolist():
+                yield Cell(arm, question)
 
     def widen(self, epsilon: float) -> None:
         """Judge with a larger ε: evidence holds for every bar at once."""
@@ -505,7 +525,7 @@ class PoolSearch:
             means[full], own[full] = total.averages[full], 0.0
         known, left = np.maximum(n, 1), np.maximum(self.size - n, 1)
         self._variance = np.where(n > 0, np.minimum(own * known * self.size / left, 1.0), 1.0)
-        self.guess = Seen(total, Fit(means, np.zeros((0, len(n))), own))
+        self.guess = Seen(total, Fit(means, np.zeros((0, len(n))), own), self._variance)
 
     def _apart(self, arm: int, some: Integers) -> tuple[Reals, Reals]:
         """By how much some arms seem to be below one, by questions that both are known on."""

@@ -23,6 +23,7 @@ from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.random import seed_stream
 from shortlist.plans.engine import make_pulls
+from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
 from shortlist.plans.results import PlanResults
 from shortlist.plans.search import Search
@@ -176,6 +177,8 @@ class Progress:
     @property
     def uncounted(self) -> int:
         """How many results only guide, or wait for a plan."""
+        if isinstance(self.search, PoolSearch):  # of a pool all that is known counts
+            return 0
         guides = sum(len(each.arms) for each in self.search.record if not each.evidence)
         return guides + len(self.beside) + len(self.later)
 
@@ -295,6 +298,12 @@ class Progress:
             for turn in range(max(more, 0), max(more, 0) + 10**9):
                 yield Cell(arms[turn % len(arms)])
             return
+        if isinstance(self.search, PoolSearch):
+            told = {Cell(each.arm, each.block) for each in (*self.beside, *self.results)}
+            for cell in self.search.unknown:
+                if not (supposed[cell] or cell in told or cell.arm in set_aside):
+                    yield cell
+            return
         each = list(dict.fromkeys(arms))
         for block in range(max(cell.block for cell in self.order) + 1, 2**53):
             for arm in each:
@@ -329,6 +338,8 @@ class SearchEngine:
         What results are divided by.
     aim : Aim
         When it ends.
+    pool : int, optional
+        How many blocks there are; by default there is no end of them, or there are none.
     """
 
     def __init__(
@@ -339,21 +350,25 @@ class SearchEngine:
         sigma: float,
         scale: Scale = Scale(),  # noqa: B008
         aim: Aim = CERTAINTY,
+        pool: int | None = None,
     ) -> None:
         self.question, self.features, self.noise, self.sigma = question, features, noise, sigma
-        self.scale, self.aim = scale, aim
+        self.scale, self.aim, self.pool = scale, aim, pool
 
     searches = True
     tests_linearity = False
     benefits_from_threads = False
 
-    def _search(self, seed: int) -> Search:
+    def _search(self, seed: int) -> Search | PoolSearch:
+        if self.pool is not None:
+            return PoolSearch(self.question, self.pool, seed)
         return Search(self.question, seed)
 
     @property
     def adjusts(self) -> bool:
         """Whether more than an arm's own results make what is taken for its mean."""
-        return self.question.features is not None or self.question.shared is not None
+        shares = self.question.shared is not None and self.pool is None
+        return self.question.features is not None or shares
 
     @cached_property
     def setup(self) -> Setup:
@@ -437,7 +452,7 @@ class SearchEngine:
         """The same where only these arms may be listed."""
         out = self.question.out.copy()
         out[np.setdiff1d(np.arange(len(out)), arms)] = True
-        rest = self.features, self.noise, self.sigma, self.scale, self.aim
+        rest = self.features, self.noise, self.sigma, self.scale, self.aim, self.pool
         return type(self)(replace(self.question, out=out), *rest)
 
     def retire(self, now: Progress, arm: int) -> None:
@@ -627,6 +642,8 @@ class SearchEngine:
         Of recorded rewards a block is a row, drawn by the block's number. Other rewards are drawn for
         every cell by itself.
         """
+        if reward is rewards.recorded and self.pool is not None:
+            return lambda arms, blocks: np.asarray(parameters[blocks, arms])
         if reward is rewards.recorded and self.question.shared is not None:
             generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
 
