@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import math
 from types import ModuleType
 from typing import Any
 
@@ -72,6 +71,7 @@ def test_at_the_stop_every_arm_is_certain() -> None:
     assert not by_statistic.outside.any()
 
 
+@pytest.mark.filterwarnings("ignore:epsilon=1 is larger")
 def test_a_list_that_is_right_may_miss_a_better_arm() -> None:
     """Means 1.2, 0, 0 and -3: the list of both zeros is right up to 1, as the second best is 0."""
     names = ["best", "one", "other", "far"]
@@ -138,26 +138,6 @@ def test_nothing_is_certain_too_early_or_on_a_budget() -> None:
     assert begin("LUCB").shortlist.certain is None
     budget = shortlist.Study(arms=NAMES, m=3, sigma=0.3, seed=1, budget=60)
     assert run(budget, 60).shortlist.certain is None
-
-
-def test_more_slack_is_more_evidence_and_what_passed_stays_passed() -> None:
-    study = run(begin("Guess-and-verify (own results)"), 100)
-    strategy = study.round.strategy
-    tables, problem = strategy._tables, strategy._problem
-    wider = tables.with_slack(0.2, problem)
-    evidence = [(tables.fall_back, wider.fall_back)]
-    evidence += [
-        (a.evidence, b.evidence) for a, b in zip(tables.namings, wider.namings, strict=True)
-    ]
-    for before, after in evidence:
-        assert (after.largest >= before.largest).all()
-        np.testing.assert_allclose(
-            after.with_slack(0.0, problem._replace(epsilon=0.2)).scores, before.scores, atol=1e-9
-        )
-    least = tables.least_slack(study.round.inside, problem)
-    passes = tables.with_slack(float(least.max()), problem).margins(study.round.inside)
-    assert (passes >= 0.0).all()
-    assert math.isfinite(least.max())
 
 
 @pytest.mark.parametrize("name", ["Guess-and-verify (own results)", "LUCB"])

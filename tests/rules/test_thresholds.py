@@ -12,13 +12,11 @@ import pytest
 from scipy.stats import binom
 
 import shortlist
-from shortlist.plans.arm_bounds import INTERVAL
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     TWO_ARM_PRIOR,
     Threshold,
     ThresholdInputs,
-    mixture_threshold,
     two_arm_threshold,
 )
 from shortlist.study.answer import estimated
@@ -130,16 +128,7 @@ def test_no_threshold_is_proven_unless_it_says_so() -> None:
 X = np.random.default_rng(5).standard_normal((6, 3))
 MIXTURE = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
 FEATURES: dict[str, Any] = {"features": X, "algorithm": "m-LinGapE"}
-OWN_RESULTS = "Guess-and-verify (own results)"
-COINS: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
 EACH = [0.5, 0.4, 0.3, 0.5, 0.5, 0.2]
-
-
-def to_the_end_of_a_plan(study: shortlist.Study, measure: Any, most: int) -> None:
-    """Bounds are those of the last plan that is in."""
-    study.run(measure, max_evaluations=most, progress=False)
-    while not study.done and "results" in dir(study.round) and study.round.results.pulls.any():
-        study.run(measure, max_evaluations=1, progress=False)
 
 
 def printed(study: shortlist.Study) -> np.ndarray:
@@ -157,13 +146,6 @@ def printed(study: shortlist.Study) -> np.ndarray:
         many = 1.0 / np.diag(gram)
         level = np.log(8 / delta) + 0.5 * (np.log1p(many / 3) + np.log1p(many.max() / 3))
         return np.asarray(sigma * np.sqrt(2 * level * (1 + 3 / many) / many))
-    if formula.startswith("M/I"):  # by own results, with as many of each arm in the first plan
-        assert procedure.interval.meaning.endswith(
-            "without the share for σ where that is estimated)"
-        )
-        first, left = len(procedure.engine.setup.initial) / 6, study.problem.noise.left_of(delta)
-        C = mixture_threshold(np.log(1 / left), pulls / first)
-        return np.asarray(C * sigma / np.sqrt(pulls))
     usual = C * sigma * np.sqrt(np.diag(gram))
     if not formula.startswith("by the model"):
         return np.asarray(usual)
@@ -187,7 +169,6 @@ def printed(study: shortlist.Study) -> np.ndarray:
         ({**FEATURES, "threshold": "self_normalized", "sigma": EACH}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
         ({**FEATURES, "threshold": "frequentist", "S": 2.0}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
         ({"features": X, "budget": 150}, "μ̂ ± Cσ√(xᵀV⁻¹x)"),
-        ({"algorithm": OWN_RESULTS, "sigma": "estimate"}, INTERVAL.formula),
     ],
     ids=lambda each: (
         " ".join(str(v) for v in each.values() if isinstance(v, str))
@@ -202,7 +183,11 @@ def test_the_interval_is_the_one_that_is_printed(given: dict[str, Any], formula:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         study = shortlist.Study(**settings)
-        to_the_end_of_a_plan(study, lambda t: float(means[t.arm] + rng.uniform(-0.3, 0.3)), 150)
+        study.run(
+            lambda t: float(means[t.arm] + rng.uniform(-0.3, 0.3)),
+            max_evaluations=150,
+            progress=False,
+        )
     table = study.table()
     assert study.procedure.interval.formula == formula
     shown = (table["upper"] - table["lower"]).to_numpy() / 2
