@@ -446,6 +446,12 @@ class Problem:
         """σ, that of the noisiest arm where they differ; NaN until it is estimated."""
         return self.noise.sigma
 
+    @property
+    def has_levels(self) -> bool:
+        """Whether σ is that of results within a block, which has a level of its own."""
+        stated = not (self.noise.takes_range or self.noise.needs_replicates)
+        return self.blocks.shifts or (self.blocks.exist and stated)
+
     @cached_property
     def relative_noise(self) -> NDArray[np.float64]:
         """(σ_a/σ)² of every arm; all 1 where the arms have the same σ."""

@@ -77,7 +77,7 @@ class Definition:
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
             "audit": flag("audit", audit)
-            and not problem.blocks.shifts,  # there is none within blocks
+            and not problem.has_levels,  # there is none within blocks
             "direction": problem.direction,
             "intercept": intercept,
             "blocks": problem.blocks.written,

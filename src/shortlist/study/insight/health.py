@@ -92,7 +92,7 @@ def examine_results(study: View) -> list[Finding]:
         normal = [Finding("normal", *_normal(study))]
     size, fit = Finding("S", *_norm(study, results)), Finding("fit", *_fit(study, results))
     checks = [size, noise, *normal, *shifts, fit]
-    if study.procedure.relation.audited and not study.problem.blocks.shifts:
+    if study.procedure.relation.audited and not study.problem.has_levels:
         checks.append(Finding("curvature", *_curvature(study, results)))
     return [*checks, *outliers]
 
@@ -112,9 +112,9 @@ def _outlying(study: View) -> list[Finding]:
     This is a heuristic check, for slips of the pen: a result far from the others of its arm, or
     the only one of its arm and far beyond those of all other arms. Where the bulk of the results is
     far noisier than σ, distances are measured by that noise: the finding on σ says so. Where blocks
-    are shifted, results of different blocks cannot be compared, and there is no such check.
+    have levels, results of different blocks cannot be compared, and there is no such check.
     """
-    if not (study.procedure.noise.uses_sigma and study.taken) or study.problem.blocks.shifts:
+    if not (study.procedure.noise.uses_sigma and study.taken) or study.problem.has_levels:
         return []
     problem, trials = study.problem, study.taken
     arms = np.array([trial.arm for trial in trials], np.int64)
@@ -164,7 +164,7 @@ def _normal(study: View) -> Found:
     """The finding on whether all replicates look as normal noise makes them."""
     problem, trials = study.problem, list(study.taken)
     arms, blocks, values = results_of(study)
-    if problem.blocks.shifts and len(arms):
+    if problem.has_levels and len(arms):
         levels = Levels.of(arms, blocks, values, problem.relative_noise)
         kept = np.flatnonzero(levels.kept)
         arms, values = arms[kept], values[kept] - levels.each
@@ -294,7 +294,7 @@ def _fit(study: View, results: Spread) -> Found:
     if not study.procedure.relation.shape:
         words = "Every arm has its own mean: there is no linear model to test."
         return "fine", words, "The guarantee assumes nothing about the means."
-    if problem.blocks.shifts:
+    if problem.has_levels:
         return fit_within_blocks(study)
     if study.audit.rejection is not None:
         return _fit_rejected(study)

@@ -33,7 +33,7 @@ ENOUGH_REPLICATES = 10  # degrees of freedom from which the replicates' own spre
 
 def spread(study: View) -> Spread:
     """The results of every arm so far: how many, their mean and their spread."""
-    if study.problem.blocks.shifts:
+    if study.problem.has_levels:
         return spread_within_blocks(study)
     arms, _, values = results_of(study)
     return Spread.of(arms, values, _noise_as_known(study))
@@ -92,8 +92,8 @@ def untested(study: View) -> str:
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
         why = (
-            "shifted blocks have no audit; health compares the fit within them"
-            if study.problem.blocks.shifts
+            "there is no audit within blocks; health compares the fit within them"
+            if study.problem.has_levels
             else setting("audit", False)
         )
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
