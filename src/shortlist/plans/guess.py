@@ -317,16 +317,19 @@ class Guess:
             given = self.noise * question.costs, pairs.b, pairs.c, needs, self.weights
             self.weights = pair_design(None, *given, question.listable)[0]
 
-    def per_result(self, pairs: OpenPairs) -> Reals:
-        """The variance of the gap of each pair, by a single result of a plan."""
-        if self.question.shared is not None or not self.weights.any():
-            return np.asarray(pairs.variances * self.total.pulls.sum())
-        used, w = self.question.listable, self.weights / self.question.costs
-        w = 0.95 * w / w.sum() + 0.05 * used / used.sum()
+    def length(self, arms: Integers, others: Integers, needs: Reals) -> Reals:
+        """About how many results give each arm so much information on the gap to another, row by row.
+
+        ``others`` are places in ``arms``. Of weights half is even: boundaries may move.
+        """
+        noise, question = self.noise, self.question
         if self.x is None:
-            return np.asarray((self.noise / w)[pairs.b] + (self.noise / w)[pairs.c])
-        white = whitened(self.x, w / self.noise)
-        return np.asarray(((white[:, pairs.b] - white[:, pairs.c]) ** 2).sum(axis=0))
+            return np.asarray((2.0 * noise[arms] * needs).sum(axis=1))
+        used, w = question.listable, self.weights / question.costs
+        w = 0.5 * w / max(w.sum(), TINY) + 0.5 * used / used.sum()
+        white = whitened(self.x, w / noise)[:, arms]
+        apart = [((white - white[:, each]) ** 2).sum(axis=0) for each in others]
+        return np.asarray((needs * np.array(apart)).max(axis=1))
 
     def _features_tell(self, pairs: OpenPairs) -> bool:
         """Whether means seem so linear that features are what a guess is best made by."""

@@ -34,7 +34,8 @@ SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
 CERTAIN = 0.04  # of a set's share of δ, for what is said of its single arms before it is proven
 ENDS = 0.005  # of the range: means that bets expect are no nearer to its ends
-FORESEEN = 500  # pairs, the hardest, of which it is foreseen how long they take
+FORESEEN = 500  # arms, the nearest to the boundary, of which it is foreseen how long they take
+SPREAD = 0.6  # of the logarithm of how long that takes
 PER_DIMENSION = 4.0  # results of the first plan with features
 
 
@@ -503,20 +504,36 @@ class Search:
         return least
 
     def remaining(self, count: int, rng: np.random.Generator) -> Reals | None:
-        """How many results seem to be lacking, for means drawn ``count`` times; None if nothing is known."""
+        """How many results seem to be lacking, for means drawn ``count`` times; None if nothing is known.
+
+        What the pairs that have not passed lack counts for arms on the same side of the boundary as now;
+        others are named anew.
+        """
         guess, question = self.guess, self.question
         pairs, _, _ = self._state(self.inside)
         if not len(pairs.b) or not np.isfinite(pairs.variances).all():
             return None
-        hard = np.argsort(pairs.gaps / np.sqrt(pairs.variances))[:FORESEEN]
-        pairs = pairs.only(hard)
-        some = np.unique(np.concatenate([pairs.b, pairs.c]))
-        b, c = np.searchsorted(some, pairs.b), np.searchsorted(some, pairs.c)
-        drawn = guess.drawn(some, count, rng)
-        gaps = np.abs(drawn[:, b] - drawn[:, c]) + question.epsilon
+        means = np.where(question.listable, guess.fit.means, -np.inf)
+        edge = np.sort(means)[::-1][question.m - 1 : question.m + 1].mean()
+        some = np.argsort(np.abs(means - edge), kind="stable")[: min(FORESEEN, question.listable.sum())]
+        m, drawn = int(question.best(means)[some].sum()), guess.drawn(some, count, rng)
+        order, every = np.argsort(-drawn, axis=1), np.arange(count)
+        low, high = order[:, m - 1], order[:, m]  # the last of those inside, the first of those outside
+        inside = drawn >= drawn[every, low][:, None]
+        others = np.where(inside, high[:, None], low[:, None])
+        gaps = np.abs(drawn - np.take_along_axis(drawn, others, axis=1)) + question.epsilon
         anew = PRICE - math.log(question.delta * share_of(self.named))
-        needs = 2.0 * np.minimum(pairs.missing, anew) / np.maximum(gaps, 1e-12) ** 2
-        return np.asarray((needs * guess.per_result(pairs)).max(axis=1))
+        lacks, missing = np.zeros(question.arms), np.full(len(pairs.b), anew)
+        for naming in self.namings:  # by what ln E is now, and not at its best so far
+            if (level := self._level(naming, self.inside)) < math.inf:
+                now = naming.now(pairs.b, pairs.c, question.epsilon)
+                missing = np.minimum(missing, level - now)
+        for each in (pairs.b, pairs.c):
+            np.maximum.at(lacks, each, missing)
+        lacking = np.where(inside == self.inside[some], lacks[some], anew)
+        needs = 2.0 * lacking / np.maximum(gaps, 1e-12) ** 2
+        chance = np.exp(SPREAD * rng.standard_normal(count))
+        return guess.length(some, others, needs) * chance
 
     def passed(self, inside: Mask) -> tuple[Mask, Mask, Mask]:
         """Which pairs have passed; for what is said of each arm inside; and of each outside.

@@ -33,7 +33,6 @@ from shortlist.rules import rewards
 from shortlist.rules.rule import Rule
 
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
-SLOWER = 1.6  # verifying takes longer than the mean growth of ln E says: measured
 
 
 class Result(NamedTuple):
@@ -587,7 +586,7 @@ class SearchEngine:
     def projected(self, now: Progress, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
         needs = now.search.remaining(count, rng)
-        return None if needs is None else np.maximum(SLOWER * needs - len(now.results), 1.0)
+        return None if needs is None else np.maximum(needs - len(now.results), 1.0)
 
     def certified(self, posterior: Posterior, now: Progress, decision: Decision) -> Certified:
         """What is certain as of the last plan that is in."""

@@ -166,6 +166,13 @@ class Naming:
         found[known] = self._peaks(b[known], c[known], math.inf, epsilon)
         return found
 
+    def now(self, b: Integers, c: Integers, epsilon: float) -> Reals:
+        """ln E of each pair by all plans so far; −∞ if the naming has no such pair."""
+        found = np.full(len(b), -np.inf)
+        known = np.flatnonzero(self.has(b, c))
+        found[known] = self.evidence.log_e(b[known], c[known], epsilon)
+        return found
+
     def _peaks(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """The largest ln E so far, up to date where it was below ``level``."""
         at = self.evidence.pairs.place(b, c)

@@ -181,8 +181,10 @@ def arm_table(
     """
     problem, adjusts = procedure.problem, procedure.engine.adjusts
     means = lower = upper = np.full(problem.arms, np.nan)
+    retired = np.setdiff1d(np.arange(problem.arms), procedure.arms_left)
     inside = np.zeros(problem.arms, np.bool_)
     averages = procedure.mirrored(posterior.averages)
+    averages[retired] = np.nan
     if now is not None:
         known = procedure.engine.estimates(posterior, now)
         means = known.means.copy()
@@ -191,7 +193,8 @@ def arm_table(
             lower, upper = means - width, means + width
         else:
             lower, upper = known.intervals
-        unknown = np.isinf(means)  # retired arms, and those that were added and have no result
+        unknown = np.isinf(means)  # those that were added and have no result
+        unknown[retired] = True
         means = means if adjusts else procedure.mirrored(averages)
         lower, upper = np.fmin(lower, means), np.fmax(upper, means)
         means, lower, upper = map(procedure.mirrored, (means, lower, upper))

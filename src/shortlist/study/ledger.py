@@ -168,11 +168,6 @@ class Retirement(NamedTuple):
     change: int = 0
 
     @property
-    def may_return(self) -> bool:
-        """Whether it was left out of the first plan for failures: all can be processed with it."""
-        return self.failing and self.from_start
-
-    @property
     def marker(self) -> Marker | None:
         """What the model does at that change; None if the arm had never been there."""
         return None if self.from_start else Marker(RETIRE, self.arm)
@@ -321,7 +316,7 @@ class Ledger:
         for event in self.events:
             if event.kind == "retired":
                 retired = Retirement(**json.loads(event.reason or ""))
-                out |= {retired.arm: retired.name} if retired.may_return else {}
+                out |= {retired.arm: retired.name} if retired.failing else {}
             elif event.kind == "readmitted" and event.value:
                 every = list(out) if event.trial == NO_ARM else [self.trials[event.trial].arm]
                 back += [out.pop(arm) for arm in every if arm in out]

@@ -1,8 +1,9 @@
 """How many evaluations a study still needs, as far as its estimates can tell.
 
-The widths of the pairs next to the boundary shrink as 1/√t as long as the arms keep their shares of
-the pulls, and the study stops when all of them are below the gaps. What is uncertain is how large the
-gaps are: the range takes each at either end of its own 80 % interval. No round is simulated.
+Where plans are made, what the pairs of the list still lack says it, for means drawn as results make them
+likely. Else the widths of the pairs next to the boundary shrink as 1/√t as long as the arms keep their
+shares of the pulls, and the study stops when all of them are below the gaps. What is uncertain is how
+large the gaps are: the range takes each at either end of its own 80 % interval. No round is simulated.
 """
 
 from __future__ import annotations
@@ -29,11 +30,10 @@ from shortlist.study.view import View
 # 90 %, 50 % and 10 % quantiles, exactly if the estimate is 0 or large: a large gap is a short study.
 GAP_QUANTILES = ((1.282, 1.645), (0.0, 0.674), (-1.282, 0.126))
 NEAR = 64  # arms on either side of the boundary whose pairs are compared
-DRAWS = 29  # of the means, where a model guesses them
+DRAWS = 29  # of the means, where plans are made
 MOST = 10**8  # beyond, a projection is of no use to anybody
 BEYOND = f"over {MOST:,}"
 MOST_LETTERS = 14  # of a name on a line
-LITTLE = 0.95  # of the evaluations: what would take more than that saves nothing worth saying
 HOPELESS = 50  # times the results so far: who needs that many more may be waiting for a tie
 SALT = 0x72656D61  # a user's own generator of the same seed must give other numbers
 
@@ -192,16 +192,13 @@ def _remaining(study: View) -> Projection:
         # Failed and cancelled trials have used nothing up.
         left = int(study.aim.room(study.evaluations + len(study.waiting)))
         return Projection(left, left, left, f"{left:,} more: the rest of the budget")
-    early = _too_early(study)
-    # With shifted blocks plans are followed to the stop as soon as all arms are connected.
-    if early is not None and not study.problem.blocks.shifts:
+    if study.model.initialized:
+        generator = np.random.default_rng([study.seed, SALT])
+        drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
+        if drawn is not None:
+            return _by_draws(study, drawn)
+    if (early := _too_early(study)) is not None:
         return early
-    generator = np.random.default_rng([study.seed, SALT])
-    drawn = study.procedure.engine.projected(study.round, DRAWS, generator)
-    if drawn is None and early is not None:
-        return early
-    if drawn is not None:
-        return _by_draws(study, drawn)
     totals = _by_widths(study, study.model.posterior.copy())
     told = study.evaluations
     more = [_with_audit(study, max(total - told, 1.0)) for total in totals]
@@ -249,13 +246,11 @@ def _by_draws(study: View, left: Reals) -> Projection:
     """By what a list still takes for means that were drawn."""
     left = np.where(left > MOST, math.inf, left)
     quantiles = np.quantile(left, [0.1, 0.5, 0.9], method="nearest").tolist()
-    guide = study.procedure.relation.guide
-    provided = f"if the means are as {'the model guesses' if guide else 'they seem'}"
+    provided = "if the means are as they seem"
     if study.problem.blocks.shifts:
         return _with_tie(study, _by_plates(study, quantiles, provided))
-    projection = _projection(quantiles, provided)
-    more = _if_linear(study) if guide else ""
-    return _with_tie(study, replace(projection, words=f"{projection.words}{more}"))
+    more = [_with_audit(study, each) for each in quantiles]
+    return _with_tie(study, _projection(more, provided))
 
 
 def _by_plates(study: View, ends: Sequence[float], provided: str) -> Projection:
@@ -274,17 +269,6 @@ def _by_plates(study: View, ends: Sequence[float], provided: str) -> Projection:
     between = f" ({whole[0]} to {whole[2]})" if whole[0] != whole[2] else ""
     blocks = f"{whole[1]} block{'s' * (whole[1] != '1')} of {each}{between}"
     return replace(projection, words=f"{projection.words}: {blocks}")
-
-
-def _if_linear(study: View) -> str:
-    """What relying on the features would save, in words; empty where it would save little."""
-    share = study.round.strategy.cost_if_linear()
-    if share is None or share > LITTLE:
-        return ""
-    return (
-        f". If the means were linear in the features, relying on that would take about "
-        f"{100.0 * share:.0f} % of the evaluations; nothing here relies on it"
-    )
 
 
 def _tie(study: View, high: int | None) -> Tie | None:
