@@ -94,7 +94,7 @@ class Estimated(Noise):
                 "No arm has been evaluated twice yet.",
                 "No σ was stated, and the results have not shown one.",
             )
-        if spread.total == 0.0:
+        if spread.total <= spread.rounding:
             words = "All results of an arm are equal, to the last digit."
             meaning = (
                 "Without noise nothing can be proven of it. If the evaluation fixes its random seed, let "

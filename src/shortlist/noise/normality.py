@@ -106,6 +106,25 @@ def shape_of(groups: Integers, values: Reals) -> Shape | None:
     return Shape(int(places[worst]), float(apart[worst]), p_furthest, found[1], p_skewed, found[2])
 
 
+def mostly_equal(groups: Integers, values: Reals) -> int | None:
+    """The first group of which most results are one number, as normal noise never makes them.
+
+    All of four or more, or more than half of eight or more: results that are rounded to a tenth of their
+    spread hardly ever are.
+
+    Examples
+    --------
+    >>> mostly_equal(np.array([3, 3, 3, 3, 5]), np.array([0.1, 0.1, 0.1, 0.1, 0.2]))
+    3
+    """
+    for group in np.unique(groups):
+        own = values[groups == group]
+        most = int(np.unique(own, return_counts=True)[1].max())
+        if most >= FEWEST and (most == len(own) or 2 * most > len(own) >= KNOWN_SHAPE):
+            return int(group)
+    return None
+
+
 def differences_of_pairs(arms: Integers, blocks: Integers, values: Reals) -> tuple[Integers, Reals]:
     """Differences from the arm with most results, on the blocks that both have.
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from shortlist.advice import advise, goes_on, setting
 from shortlist.arrays import Reals
-from shortlist.noise.normality import differences_of_pairs, shape_of
+from shortlist.noise.normality import differences_of_pairs, mostly_equal, shape_of
 from shortlist.noise.spread import ADAPTIVE, ALPHA, HINT, Found, Spread, p_value
 from shortlist.printable import count
 from shortlist.problem import Problem
@@ -164,7 +164,7 @@ def _normal(study: View) -> Found:
     """The finding on whether all replicates look as normal noise makes them."""
     problem, trials = study.problem, list(study.taken)
     arms, blocks, values = results_of(study)
-    if problem.has_levels and len(arms):
+    if problem.blocks.shifts and len(arms):
         levels = Levels.of(arms, blocks, values, problem.relative_noise)
         kept = np.flatnonzero(levels.kept)
         arms, values = arms[kept], values[kept] - levels.each
@@ -172,6 +172,14 @@ def _normal(study: View) -> Found:
     elif problem.blocks.exist and len(arms):
         pairs, values = differences_of_pairs(arms, blocks, values)
         arms, trials = arms[pairs], [trials[k] for k in pairs]
+    if (alike := mostly_equal(arms, values)) is not None:
+        words = f"Most results of arm {problem.names[alike]!r} are equal: its noise is not normal."
+        way = f"For results of a few values {setting('sigma', 'bounded')} with a range assumes nothing else."
+        meaning = (
+            "The guarantee assumes normal noise, and does not hold. If the evaluation fixes its random "
+            f"seed, let it take trial.seed. {way}"
+        )
+        return "warning", words, meaning, "", way
     shape = shape_of(arms, values)
     if shape is None:
         words = "No arm has enough results to see whether its noise looks normal."
