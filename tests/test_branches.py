@@ -18,10 +18,10 @@ from paths import ROOT
 PACKAGE = ROOT / "src" / "shortlist"
 # Where a distinction lives: files, or folders if they end in a slash.
 ROOMS = {
-    "budget is": ("aim.py", "plans/budget.py", "study/budget.py"),
+    "budget is": ("aim.py", "plans/", "study/budget.py"),
     "kind of noise": ("noise.py", "noise/"),
-    "reward_range": ("noise.py", "noise/"),
-    "class of algorithm": (),
+    "reward_range": ("noise.py", "noise/", "study/insight/noise_cause.py"),
+    "class of algorithm": ("plans/",),
     "makes_plans": (),
 }
 MOST = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.numerics.order import largest_first
 from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
-from shortlist.plans.guess_and_verify import Guided, GuessAndVerify
+from shortlist.plans.guess_and_verify import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
 from shortlist.rules.registry import AUTO
@@ -162,8 +161,8 @@ def _with_budget(
     name, stated = given.name, given.settings.get("budget")
     if stated == own.budget:
         return given
-    if isinstance(given, GuessAndVerify) and not stated:
-        return replace(given, budget=own.budget)
+    if given.searches and not stated:
+        return given.read({**given.settings, "budget": own.budget})
     if stated:
         raise InvalidSetting(
             f"budget = {budget} was given, and an algorithm with a budget of {stated}: leave "

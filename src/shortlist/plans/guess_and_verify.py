@@ -71,18 +71,13 @@ def model_of(noise: Noise, arms: int) -> NoiseModel:
     return noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common())
 
 
+@dataclass(frozen=True)
 class AsStated(StatedRange):
     """Results in the range that is stated, where one is; else the noise as it is stated."""
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
         """As an algorithm takes it."""
         return super().noise(stated, algorithm) if stated.takes_range else stated
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, AsStated)
-
-    def __hash__(self) -> int:
-        return hash(AsStated)
 
 
 @dataclass(frozen=True)
