@@ -57,6 +57,7 @@ ROOMS = (
         "engine",
     ),
     *(
+        "proof",
         "plans",
         "catalog",
         "storage",

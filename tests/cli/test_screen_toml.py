@@ -45,9 +45,6 @@ BAD_SCREENS: dict[str, dict[str, Any]] = {
     "screen.toml: trust = 'guide' selects its own algorithm, but algorithm = 'LUCB'": {
         **{"trust": "guide", "algorithm": "LUCB"}
     },
-    "screen.toml: trust = 'guide' stops when it is certain enough": {
-        **{"trust": "guide", "delta": None, "budget": 100}
-    },
     "screen.toml: algorithm must be text in quotes, got 3": {"algorithm": 3},
     "screen.toml: seed must be a whole number": {"seed": -1},
     "screen.toml: lease must be a number and a unit (s, min, h or days)": {"lease": "7"},
@@ -309,7 +306,7 @@ def test_a_pilot_cut_within_its_numbers_is_refused(folder: Path) -> None:
 def test_features_guide_a_screen_that_says_so(folder: Path) -> None:
     write(trust="guide")
     printed = does("new", "screen.toml").stdout
-    assert "guided by least squares" in printed
+    assert "Guess-and-verify (guided)" in printed
     assert "nothing is assumed about how the means depend on the features" in " ".join(
         printed.split()
     )

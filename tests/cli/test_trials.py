@@ -176,7 +176,7 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     Path("plate.csv").write_text(GOOD)
     does("tell", "screen.toml", "plate.csv")
     before = fingerprint()
-    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C10') is told and cannot be failed")
+    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C09') is told and cannot be failed")
     fails(run("cancel", "screen.toml", 2, 9), 2, "there is no trial '9'", "asked for 5 so far")
     fails(run("fail", "screen.toml", "x"), 2, "there is no trial 'x'")
     fails(run("fail", "screen.toml"), 2, "name a trial by its number")

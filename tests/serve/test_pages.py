@@ -128,7 +128,7 @@ def test_forms_and_list_are_above_the_open_trials_whose_reasons_are_folded(
     fresh: Chromium, place: Path
 ) -> None:
     study = begun(place, sigma=1.0)
-    study.tell_many((trial, 0.3 * trial.arm) for trial in study.ask(20))
+    study.tell_many((trial, 0.3 * trial.arm) for trial in study.ask(60))
     study.ask(200)
     with server_of(place) as address:
         fresh.open(f"{address}/{TOKEN}/")
@@ -141,7 +141,7 @@ def test_forms_and_list_are_above_the_open_trials_whose_reasons_are_folded(
         assert why in fresh.run("document.body.innerText")
         fresh.run("document.getElementById('epsilon').focus()")
         fresh.run("document.getElementById('epsilon').value = '0.25'")
-        study.tell(study.pending[0], 0.0)  # another list, and another slack that would do
+        study.tell(study.pending[0], 0.0)
         study.cancel(study.pending[-1])
         says(fresh, "198 open trials")  # shown anew, and what was unfolded or typed is still
         assert (

@@ -59,7 +59,7 @@ def test_a_pilot_must_name_arms_of_the_study_and_span_its_features() -> None:
 def test_sigma_that_is_to_be_estimated_leaves_no_bound() -> None:
     outlook = look_ahead(begun(sigma="estimate"), {"a": 1.0, "b": 0.0}, {})
     assert outlook.lower_bound is None
-    assert outlook.why_no_bound == "σ is not known before it is estimated"
+    assert outlook.why_no_bound == "σ is not known"
 
 
 def test_a_forecast_is_what_a_study_takes() -> None:

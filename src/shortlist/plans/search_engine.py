@@ -520,7 +520,9 @@ class SearchEngine:
         named = shared is not None and not shared.requested
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
-            apart = named or not self.question.shared  # else it does not matter on which block they are
+            apart = (
+                named or not self.question.shared
+            )  # else it does not matter on which block they are
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
             if lacks and lacks <= set(set_aside):  # more of the others would not end the plan
