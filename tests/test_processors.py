@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.plans.phased import counts
 
 from shortlist import Study
+from shortlist.plans.design import rounded
 from shortlist.problem import Problem
 from shortlist.rules.initialization import span
 from shortlist.study.insight.audit import chosen_arms
@@ -34,7 +34,7 @@ def test_the_arms_that_span_are_the_same(name: str) -> None:
         other = rounded_otherwise(x, seed)
         assert span(other).tolist() == span(x).tolist()
         bases = [np.linalg.qr(each)[0] for each in (x, other)]
-        plans = [counts(basis, weights / weights.sum(), 12.0).tolist() for basis in bases]
+        plans = [rounded(basis, weights / weights.sum() * 12.0, 1).tolist() for basis in bases]
         assert plans[0] == plans[1]
 
 

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
+from shortlist.numerics.order import ALIKE
 from shortlist.plans.least_squares import whitened
 
 TINY = 1e-300
@@ -151,8 +152,8 @@ def rounded(x: Reals | None, wanted: Reals, few: int) -> Integers:
     """
     total = wanted.sum()
     w = np.where(wanted > 1e-3 / len(wanted) * total, wanted, 0.0)
-    w = w * (math.ceil(total) / w.sum())
-    pulls = np.floor(w + 0.5).astype(np.int64)
+    w = w * (math.ceil(total * (1.0 - ALIKE)) / w.sum())
+    pulls = np.floor(w + 0.5 + ALIKE).astype(np.int64)
     if x is None:
         pulls = np.where(w > 0.0, np.maximum(pulls, 1), 0)
     else:
@@ -172,7 +173,7 @@ def spanning(x: Reals) -> Integers:
     rows, rest = list[int](), x.copy()
     for _ in range(x.shape[1]):
         sizes = (rest**2).sum(axis=1)
-        rows.append(int(np.argmax(sizes)))
+        rows.append(int(np.argmax(sizes >= (1.0 - ALIKE) * sizes.max())))
         unit = rest[rows[-1]] / math.sqrt(max(sizes[rows[-1]], TINY))
         rest = rest - np.outer(rest @ unit, unit)
     return np.array(rows)
