@@ -31,7 +31,7 @@ WIDER, NARROWER, NEAR = 25, 60, 1e-6
 def share_of(naming: int) -> float:
     """The share of δ with which each naming begins, from 0 on.
 
-    It is `_entry(SHARES, …)` times ``MOVED[0]``: what is left of a naming's share is for retired arms. All shares,
+    It is `entry_of(SHARES, …)` times ``MOVED[0]``: what is left of a naming's share is for retired arms. All shares,
     of every naming after every number of retirements, add up to 1 and are fixed beforehand: who could choose
     between two events for the next share would choose the one that is about to pass.
 
@@ -40,10 +40,10 @@ def share_of(naming: int) -> float:
     >>> [round(share_of(k), 4) for k in range(5)]
     [0.782, 0.0828, 0.0276, 0.0138, 0.0046]
     """
-    return _entry(SHARES, REST, naming) * MOVED[0]
+    return entry_of(SHARES, REST, naming) * MOVED[0]
 
 
-def _entry(table: tuple[float, ...], rest: float, number: int) -> float:
+def entry_of(table: tuple[float, ...], rest: float, number: int) -> float:
     """An entry of an endless table whose entries add up to 1."""
     k = number - len(table) + 1
     return table[number] if k <= 0 else rest / (k * (k + 1))
@@ -119,9 +119,9 @@ class Naming:
         the level is at least that of the j-th part the naming has had. So each of these parts covers
         one pair, at all times, whatever was the reason to retire arms. They are fixed beforehand.
         """
-        before = _entry(MOVED, MOVED_REST, self.moves)
+        before = entry_of(MOVED, MOVED_REST, self.moves)
         self.moves += 1
-        less = _entry(MOVED, MOVED_REST, self.moves) / before
+        less = entry_of(MOVED, MOVED_REST, self.moves) / before
         self.risks = {key: risk * less for key, risk in self.risks.items()}
 
     def without(self, arms: Mask) -> None:

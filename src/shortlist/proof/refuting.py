@@ -15,7 +15,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.proof.increments import CLIP, ROUNDING, log_sum
-from shortlist.proof.naming import share_of
+from shortlist.proof.naming import REST, SHARES, entry_of
 
 #: Bets: parts of the largest that keeps wealth positive, each with how much of the control is subtracted.
 PARTS, SLOPES = (each.ravel() for each in np.meshgrid([0.1, 0.3, 0.6, 0.95], [0.0, 0.3, 0.6, 0.9]))
@@ -36,7 +36,7 @@ def share_at(naming: int, moves: int) -> float:
     (0.85, 0.09, 0.03)
     """
     diagonal = naming + moves
-    return share_of(diagonal * (diagonal + 1) // 2 + naming)
+    return entry_of(SHARES, REST, diagonal * (diagonal + 1) // 2 + naming)
 
 
 class Bets(NamedTuple):
