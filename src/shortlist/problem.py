@@ -448,9 +448,8 @@ class Problem:
 
     @property
     def has_levels(self) -> bool:
-        """Whether σ is that of results within a block, which has a level of its own."""
-        stated = not (self.noise.takes_range or self.noise.needs_replicates)
-        return self.blocks.shifts or (self.blocks.exist and stated)
+        """Whether results of a block share a level of its own, so that only differences are compared."""
+        return self.blocks.exist and not self.blocks.once
 
     @cached_property
     def relative_noise(self) -> NDArray[np.float64]:
