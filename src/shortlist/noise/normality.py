@@ -17,6 +17,7 @@ from shortlist.arrays import Integers, Reals
 
 FEWEST = 4  # results of a group of which the shape is looked at
 KNOWN_SHAPE = 8  # from which the distribution of the skewness of a group is known
+ALL_EQUAL, MANY_EQUAL = 5, 12  # results of a group of which all, or more than half, are equal
 LEAST = 1e-9  # of the largest result: a smaller spread is rounding
 
 
@@ -109,18 +110,18 @@ def shape_of(groups: Integers, values: Reals) -> Shape | None:
 def mostly_equal(groups: Integers, values: Reals) -> int | None:
     """The first group of which most results are one number, as normal noise never makes them.
 
-    All of four or more, or more than half of eight or more: results that are rounded to a tenth of their
+    All of five or more, or more than half of twelve or more: results that are rounded to a tenth of their
     spread hardly ever are.
 
     Examples
     --------
-    >>> mostly_equal(np.array([3, 3, 3, 3, 5]), np.array([0.1, 0.1, 0.1, 0.1, 0.2]))
+    >>> mostly_equal(np.array([3] * 5 + [4]), np.array([0.1] * 5 + [0.2]))
     3
     """
     for group in np.unique(groups):
         own = values[groups == group]
         most = int(np.unique(own, return_counts=True)[1].max())
-        if most >= FEWEST and (most == len(own) or 2 * most > len(own) >= KNOWN_SHAPE):
+        if most >= ALL_EQUAL and (most == len(own) or 2 * most > len(own) >= MANY_EQUAL):
             return int(group)
     return None
 

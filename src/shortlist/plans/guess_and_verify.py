@@ -71,13 +71,18 @@ def model_of(noise: Noise, arms: int) -> NoiseModel:
     return noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common())
 
 
+def in_range(noise: Noise) -> bool:
+    """Whether all that is used of the noise is that results lie in a range."""
+    return noise.suited(False, True)
+
+
 @dataclass(frozen=True)
 class AsStated(StatedRange):
     """Results in the range that is stated, where one is; else the noise as it is stated."""
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
         """As an algorithm takes it."""
-        return super().noise(stated, algorithm) if stated.takes_range else stated
+        return super().noise(stated, algorithm) if in_range(stated) else stated
 
 
 @dataclass(frozen=True)
@@ -208,7 +213,7 @@ class GuessAndVerify(Algorithm):
             features,
             problem.relative_noise,
             noise.scale,
-            scale_of(noise, problem),
+            scale_of(problem),
             CERTAINTY if self.budget is None else Budget(self.budget, proves=True),
             problem.blocks.number,
         )
@@ -216,7 +221,6 @@ class GuessAndVerify(Algorithm):
 
     def question(self, problem: Problem) -> Question:
         """What is asked, with the largest sought."""
-        noise = self.results.noise(problem.noise, self.name)
         restricts = not problem.is_classical and problem.rank < problem.arms
         uses = self.by != BY_OWN and restricts and not problem.blocks.once
         shared = None
@@ -227,7 +231,7 @@ class GuessAndVerify(Algorithm):
             m=problem.m,
             noise=model_of(problem.noise, problem.arms),
             delta=problem.delta,
-            epsilon=problem.epsilon / scale_of(noise, problem).width,
+            epsilon=problem.epsilon / scale_of(problem).width,
             costs=problem.costs.of_arms(problem.arms),
             out=~problem.listable,
             features=problem.reduced if uses else None,
@@ -237,11 +241,11 @@ class GuessAndVerify(Algorithm):
         )
 
 
-def scale_of(noise: Noise, problem: Problem) -> Scale:
+def scale_of(problem: Problem) -> Scale:
     """What results are made to lie between 0 and 1 by, where they lie in a range."""
-    if not noise.takes_range:
+    if not in_range(problem.noise):
         return Scale()
-    low, high = noise.limits_given(problem.minimizes)
+    low, high = problem.noise.limits_given(problem.minimizes)
     return Scale(low, high - low)
 
 
