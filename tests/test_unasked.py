@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
@@ -26,61 +24,44 @@ def every_cell(table: Reals) -> list[tuple[int, int]]:
     return [(arm, block) for arm in range(len(table)) for block in range(table.shape[1])]
 
 
-@pytest.mark.parametrize("by_block", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_the_list_is_that_of_the_table_whatever_the_slack(seed: int, by_block: bool) -> None:
-    """All is told by hand, block after block or arm after arm: what is certain shrinks with ε."""
-    table, certain = prompts(arms=8, blocks=150, seed=seed), []
-    cells = every_cell(table)
-    if by_block:
-        cells.sort(key=lambda cell: cell[1])
-    for epsilon in (0.0, 0.01, 0.02, 0.05):
+def test_blocks_told_by_hand_fill_plans_in_turn(seed: int) -> None:
+    """Block after block, by one who never asks: most results count, and the list is that of the table."""
+    table = prompts(arms=8, blocks=150, seed=seed)
+    cells = sorted(every_cell(table), key=lambda cell: cell[1])
+    best = np.sort(np.argsort(-table.mean(axis=1), kind="stable")[:3])
+    for epsilon in (0.0, 0.02, 0.05):
         study = begun(table, blocks="random", epsilon=epsilon)
         tell(study, table, cells)
-        if study.done:
-            certain.append(epsilon)
-            continue
-        shown = study.table()
-        np.testing.assert_allclose(shown["mean"], table.mean(axis=1))
-        assert (
-            shown["mean"][shown["in_shortlist"]].min()
-            >= shown["mean"][~shown["in_shortlist"]].max()
-        )
+        assert sorted(study.shortlist.arms) == best.tolist()
         assert study.shortlist.certain is not None
-        certain.append(study.shortlist.certain.epsilon)
-    assert all(later <= max(first, 0.05) for first, later in pairwise(certain))
-
-
-def test_results_of_blocks_drawn_afresh_count_beside_those_of_the_plan() -> None:
-    """Each block has its turn when the last arm is told: all that is known of it takes part."""
-    table = prompts(arms=8, blocks=150, seed=1)
-    study = begun(table, blocks="random")
-    tell(study, table, every_cell(table))
-    strategy = study.round.strategy
-    assert strategy._order.past.blocks > 70
-    assert (strategy._seen.pulls[:-1] == strategy._order.past.blocks).all()
+        plans = [plan for plan in study.round.search.record if plan.evidence]
+        assert sum(len(plan.arms) for plan in plans) > 0.4 * len(study.taken)
 
 
 def test_what_does_not_count_is_said() -> None:
     table = prompts(arms=8, blocks=60, seed=1)
-    study = begun(table)
-    tell(study, table, [(arm, block) for arm in range(4) for block in range(40)])
-    assert "160 count for the list that is shown" in study.shortlist.guarantee.text
+    study = begun(table, blocks="random")
+    tell(study, table, [(arm, block) for arm in range(8) for block in range(40)])
+    many = study.round.uncounted
+    assert many > 0
+    said = f"At most {many} of them are no part of a plan: they guide what is asked for next"
+    assert said in study.shortlist.guarantee.text
 
 
-def test_known_results_of_a_pool_settle_the_answer_before_their_turn() -> None:
-    """The last of the results that matter is told: the study stops at once, and exactly."""
+def test_known_results_of_a_pool_settle_the_answer() -> None:
+    """What is missing could not change it."""
     table = np.tile(np.linspace(0.1, 0.8, 6)[:, None], (1, 20))
     study = begun(table, m=2)
     for arm, block in every_cell(table):
         if block < 19:
             tell(study, table, [(arm, block)])
+    go_on(study, table, 6)
     assert study.done
     assert sorted(study.shortlist.names) == [4, 5]
-    assert study.shortlist.evaluations < 6 * 19
-    assert "The answer is exact" in study.shortlist.guarantee.text
-    table = study.table()
-    assert ((table["lower"] <= table["mean"]) & (table["mean"] <= table["upper"])).all()
+    assert "follows from the results that are known" in study.shortlist.guarantee.text
+    shown = study.table()
+    assert ((shown["lower"] <= shown["mean"]) & (shown["mean"] <= shown["upper"])).all()
 
 
 def go_on(study: shortlist.Study, table: Reals, most: int) -> None:

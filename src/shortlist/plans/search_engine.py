@@ -32,6 +32,7 @@ from shortlist.proof.naming import share_of
 from shortlist.rules import rewards
 from shortlist.rules.rule import Rule
 
+LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
 
 
@@ -366,8 +367,8 @@ class SearchEngine:
     @property
     def adjusts(self) -> bool:
         """Whether more than an arm's own results make what is taken for its mean."""
-        shares = self.question.shared is not None and self.pool is None
-        return self.question.features is not None or shares
+        shared = self.question.shared
+        return self.question.features is not None or (shared is not None and shared.requested)
 
     @cached_property
     def setup(self) -> Setup:
@@ -552,7 +553,10 @@ class SearchEngine:
         variances = fit.own_variances * (self.scale.width / self.sigma) ** 2
         means, (low, high) = fit.means, search.intervals(self.question.delta)
         means, low, high = (self.scale.low + self.scale.width * each for each in (means, low, high))
-        noise = search.guess.noise * (self.scale.width / self.sigma) ** 2
+        noise = None
+        if self.pool is None:
+            noise = search.guess.noise * (self.scale.width / self.sigma) ** 2
+            noise = np.maximum(noise, LEAST_NOISE * noise.max())
         means = np.where(np.isfinite(variances), means, -np.inf)
         return Estimates(means, variances, (low, high), noise)
 
