@@ -357,6 +357,18 @@ def test_results_that_are_mostly_equal_prove_nothing_of_normal_noise(
     assert warned & {"noise", "normal"}
 
 
+@pytest.mark.parametrize("seed", [1, 9, 16])
+def test_a_single_replicate_does_not_contradict_linear_means(seed: int) -> None:
+    """It was taken for what is usual of all arms: 8 of 100 studies were ended after ten evaluations."""
+    features = np.random.default_rng(0).normal(size=(30, 3))
+    means, rng = features @ [0.5, 0.3, 0.2], np.random.default_rng(seed)
+    study = shortlist.Study(features, m=3, sigma=PER_ARM, seed=0, epsilon=0.05)
+    study.run(
+        lambda t: float(means[t.arm] + 0.2 * rng.normal()), max_evaluations=16, progress=False
+    )
+    assert study.audit.rejection is None
+
+
 def test_rounded_results_may_be_equal() -> None:
     results = RNG.normal(size=(400, 12)).round(1)
     assert mostly_equal(np.repeat(np.arange(400), 12), results.ravel()) is None

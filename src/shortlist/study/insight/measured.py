@@ -13,13 +13,14 @@ from shortlist.problem import Problem
 from shortlist.study.trial import Trial
 
 SURE = 0.99  # confidence that σ is no larger, for normal noise
+FEWEST = 10  # degrees of freedom in all, for a σ of every arm
 SHARED = 4.0  # degrees of freedom of what is usual among arms, beside an arm's own
 
 
 def measured(problem: Problem, taken: Sequence[Trial]) -> Problem | None:
     """The problem with a σ that is large enough, by replicates; as it is where a σ was stated.
 
-    None where no arm has a replicate.
+    None where too few results are replicates.
     """
     if not problem.noise.needs_replicates:
         return problem
@@ -32,6 +33,8 @@ def measured(problem: Problem, taken: Sequence[Trial]) -> Problem | None:
     if not degrees.any():
         return None
     one = problem.noise.suited(False, False, own_sigma=False, one_sigma=True)
+    if not one and degrees.sum() < FEWEST:  # what is usual would be known no better than that
+        return None
     kind, free = (Common(), degrees.sum()) if one else (Unknown(), degrees + SHARED)
     variances = kind.variances(total, total.averages, 1, problem.m)
     sizes = np.sqrt(variances * free / chdtri(free, SURE))
