@@ -119,6 +119,7 @@ class PoolSearch:
         self.order = np.random.default_rng([seed, 0]).permutation(size)
         self._explored, self._alive = 0, np.ones(arms, np.bool_)
         self.inside, self.stopped = np.zeros(arms, np.bool_), False
+        self.proven = False  # or a budget is spent
         self._decide()
 
     def copy(self) -> PoolSearch:
@@ -246,12 +247,13 @@ class PoolSearch:
         self._look()
         self.slots = _slots([])
         if question.listable.sum() <= question.m:
-            self.inside, self.stopped = question.listable, True
+            self.inside, self.stopped, self.proven = question.listable, True, True
             self.boundary = Boundary(NO_ARM, NO_ARM, math.inf, -math.inf)
             return
         if not self._is_proven():
             self.slots = _slots(self._plan())
-        self.stopped = self._is_proven()  # a naming may have proven it
+        self.proven = self._is_proven()  # a naming may have done it
+        self.stopped = self.proven or bool(self.guess.total.pulls.sum() >= question.budget)
         if self.stopped:  # a study may go on
             more = self._missing(question.listable)
             self.slots = _slots([(arms[:SMALLEST], blocks[:SMALLEST]) for arms, blocks in more])
@@ -446,7 +448,7 @@ class PoolSearch:
             return 0.0
         levels, least = self._levels(inside), self.lowest[inside].min()
         found = max(float(self._tops(others, levels).max() - least), 0.0)
-        proven = self.stopped and bool((inside == self.inside).all())
+        proven = self.proven and bool((inside == self.inside).all())
         if any((each.arms & self.question.out).any() for each in self.namings):
             found = max(found, self.question.epsilon)  # some that are gone are refuted with that
         return min(found, self.question.epsilon) if proven else found
@@ -476,7 +478,7 @@ class PoolSearch:
             self._tops(c, levels) <= bars[:, None] + ALIKE
             for levels in (self._levels(inside), single)
         )
-        if self.stopped and (inside == self.inside).all():
+        if self.proven and (inside == self.inside).all():
             pairs[:] = True
         return pairs, singles, singles.copy()
 
@@ -543,7 +545,7 @@ class PoolSearch:
         means, others = self.guess.fit.means, self.question.listable & ~self.inside
         b = int(np.argmin(np.where(self.inside, means, np.inf)))
         c, levels = int(np.argmax(np.where(others, means, -np.inf))), self._levels(self.inside)
-        if self.stopped:
+        if self.proven:
             return Boundary(b, c, min(levels, default=0.0), self.question.epsilon)
         if self.leaders.sum() == self.question.m:
             bar, hard = self._bar(self.leaders), []

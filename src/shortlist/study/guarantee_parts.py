@@ -75,7 +75,8 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
         return guarantee.not_yet(*parts, answer=answer, notes=_to_come(study), doubts=doubts(study))
-    spent = "" if study.budget is None else guarantee.budget_spent(study.budget)
+    is_spent = study.budget is not None and study.evaluations >= study.budget
+    spent = guarantee.budget_spent(study.budget or 0) if is_spent else ""
     notes = list(filter(None, [spent, _unseen(study)]))
     notes += [
         hint.words for hint in examine(study) if (hint.name, hint.level) == ("normal", "note")
