@@ -137,7 +137,6 @@ def test_remaining_is_never_more_than_the_pool() -> None:
     [
         ({"algorithm": "LUCB"}, "LUCB knows nothing of blocks"),
         ({"sigma": 0.5, "reward_range": None}, "sigma='bounded'"),
-        ({"blocks": None, "algorithm": "Common blocks"}, "no blocks were given"),
         ({"blocks": ["q1", "q1"]}, "twice"),
         ({"blocks": 1}, "from 2 to"),
         ({"blocks": "randum"}, "did you mean 'random'"),
@@ -170,31 +169,31 @@ def test_a_wider_slack_ends_a_study_that_stalls() -> None:
     study = begun(blocks="random")
     study.run(tied, max_evaluations=200, progress=False)
     assert not study.done
-    certain = study.shortlist.certain
-    assert certain is not None
-    assert certain.epsilon is not None
-    assert certain.epsilon < 0.2  # nothing differs on 40 blocks
-    study.widen(0.001)
-    assert not study.done
-    study.widen(certain.epsilon)
+    study.widen(0.2)
+    study.run(tied, max_evaluations=200, progress=False)
     assert study.done
-    assert f"up to a difference of {certain.epsilon:g}" in str(study.shortlist)
+    assert study.shortlist.guarantee.status == "proven"
+    assert "up to a difference of 0.2" in str(study.shortlist)
 
 
 @pytest.mark.parametrize("limits", [(0, 1), (-3, 7), (0.1, 0.7)])
 @pytest.mark.parametrize("blocks", [40, "random"])
-def test_a_slack_as_large_as_the_range_ends_any_study(
+def test_what_is_certain_is_less_than_the_range_and_ends_the_study(
     blocks: Any, limits: tuple[float, ...]
 ) -> None:
     low, high = limits
     study = begun(blocks=blocks, reward_range=limits, seed=1)
-    study.run(lambda t: high if t.arm == t.block % 5 else low, max_evaluations=23, progress=False)
-    certain = study.shortlist.certain
+    certain = None
+    while (certain is None or certain.epsilon is None) and study.evaluations < 400:
+        study.run(
+            lambda t: high if t.arm == t.block % 5 else low, max_evaluations=20, progress=False
+        )
+        certain = study.shortlist.certain
     assert certain is not None
+    assert certain.epsilon is not None
+    assert certain.epsilon < high - low
     study.widen(certain.epsilon)
     assert study.done
-    assert certain.epsilon is not None
-    assert certain.epsilon <= (high - low) * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("blocks", [400, "random"])
@@ -300,18 +299,13 @@ def test_a_pool_without_a_retired_arm_is_complete() -> None:
 
 
 @pytest.mark.parametrize("blocks", [NAMES, "random"])
-def test_advice_where_an_arm_cannot_be_retired_can_be_followed(blocks: Any) -> None:
+def test_an_arm_is_retired_at_any_time(blocks: Any) -> None:
     study = begun(blocks=blocks)
     study.run(score, max_evaluations=25, progress=False)
-    with pytest.raises(InvalidInput, match=r"without the arm\. .*new_study.carry_over\(study\)"):
-        study.retire("e", reason="too dear")
-    given: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1), "m": 1, "seed": 4}
-    new = shortlist.Study(arms=list("abcd"), blocks=blocks, **given)
-    assert len(new.carry_over(study)) == sum(trial.name != "e" for trial in study.taken)
-    new.run(score, progress=False)
-    assert "would lack the same arms whatever the results" in new.shortlist.guarantee.text
-    with pytest.raises(InvalidInput, match=r"leave out algorithm=.*\(Common blocks is taken\)"):
-        study.continued(algorithm="Guess-and-verify")
+    study.retire("e", reason="too dear")
+    study.run(score, progress=False)
+    assert study.shortlist.names == ["a"]
+    assert study.shortlist.guarantee.status == "proven"
     with pytest.raises(InvalidInput, match="not carried over to a study without blocks"):
         study.continued(blocks=None)
 
@@ -364,10 +358,12 @@ def test_pools_with_the_same_names_in_another_order_are_told_apart(tmp_path: Pat
 
 
 @pytest.mark.parametrize("setting", [{"trust": "guide"}, {"budget": 50}])
-def test_what_chose_an_algorithm_without_blocks_is_to_be_left_out(setting: dict[str, Any]) -> None:
+@pytest.mark.parametrize("blocks", [NAMES, "random"])
+def test_a_guide_and_a_budget_go_with_blocks(blocks: Any, setting: dict[str, Any]) -> None:
     features = np.column_stack([np.ones(5), np.arange(5.0)])
-    with pytest.raises(InvalidInput, match=r"trust= or budget= \(Common blocks is taken\)"):
-        begun(features=features, **setting)
+    study = begun(features=features, blocks=blocks, **setting)
+    study.run(score, progress=False)
+    assert study.shortlist.names == ["a"]
 
 
 def test_commands_speak_of_pools_and_of_their_options(tmp_path: Path, monkeypatch: Any) -> None:

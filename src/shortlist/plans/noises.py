@@ -100,6 +100,7 @@ class NoiseModel(ABC):
     vague: ClassVar[float] = (
         0.0  # results at the ends of the range that are added where it is bounded
     )
+    reach: ClassVar[float] = math.inf  # two means differ by no more
 
     @abstractmethod
     def variances(self, total: Totals, means: Reals, rank: int | None, m: int) -> Reals:
@@ -202,6 +203,7 @@ class InRange(NoiseModel):
     linear = Pace(0.12, 0.05)
     pools = True
     vague = 0.5
+    reach = 1.0
 
     def shares(self, total: Totals, means: Reals, rank: int | None) -> tuple[Reals, Reals]:
         """Variances over what coins of that mean have, and the latter."""

@@ -479,7 +479,7 @@ class Search:
     # What is certain
 
     def slack(self, inside: Mask) -> float:
-        """The least ε with which these arms are proven now; infinite if there is none."""
+        """The least ε with which these arms are proven now; infinite if that says nothing."""
         b, c = self._pairs_of(inside)
         least = self._least(b, c)
         for each in self.namings:
@@ -490,7 +490,8 @@ class Search:
                 least = np.minimum(least, found)
         if self._is_proven and (inside == self.inside).all():
             least = np.minimum(least, self.question.epsilon)
-        return float(least.max(initial=0.0))
+        most = float(least.max(initial=0.0))
+        return most if most < self.question.noise.reach else math.inf
 
     def bounds(self, b: Integers, c: Integers) -> Reals:
         """By how much c may be better than b, each pair by itself, by all that was named with the set."""
