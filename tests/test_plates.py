@@ -219,7 +219,7 @@ def test_a_failing_arm_is_retired(features, failing):
     study = begin(**given)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ArmSetAside)
-        found = study.run(measure, batch=12, max_failures=100, retire_failing=True, progress=False)
+        found = study.run(measure, batch=12, max_failures=100, progress=False)
     assert [each.name for each in study.retired] == [failing]
     assert study.done
     assert study.claim.proven

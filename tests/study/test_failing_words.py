@@ -199,7 +199,7 @@ def test_an_arm_that_fails_when_it_is_first_wanted_after_the_first_plan(
     if study.retired:
         assert [each.arm for each in study.retired] == [bad]
         if not study.retired[0].whatever_the_results:
-            assert "2δ at most" in dict(conditions(study))["Left out"]
+            assert "is at most δ." in dict(conditions(study))["Retired"]
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1])
@@ -243,7 +243,7 @@ def test_an_arm_comes_back_as_the_advice_says(blocks: str, way: str) -> None:
     run(study, Scores(), max_evaluations=None)
     assert study.done
     assert NAMES[best] in study.shortlist.names
-    assert "2δ at most" in dict(conditions(study))["Came back"]
+    assert "is at most δ." in dict(conditions(study))["Came back"]
 
 
 def _do(study: Study, call: str) -> None:
@@ -280,12 +280,21 @@ def test_without_failures_there_is_nothing_to_ask_for_again() -> None:
     assert not study.returned
 
 
-def test_an_arm_that_was_retired_later_does_not_come_back() -> None:
-    study = begin("auto", sigma=3.0)
+@pytest.mark.parametrize("kind", ["auto", "auto with features", "guide", "sigma estimated"])
+def test_an_arm_that_fails_later_is_left_out_and_may_come_back(kind: str) -> None:
+    """How often it was asked for depends on results, and with that whether it failed."""
+    study = begin(kind, sigma=1.0) if kind != "sigma estimated" else begin(kind)
     best = int(np.argmax(MEANS))
-    run(study, Objective(best, after=30), retire_failing=True, max_evaluations=20_000)
-    with pytest.raises(errors.InvalidInput, match="cannot come back"):
-        study.readmit()
+    run(study, Objective(best, after=6), max_evaluations=20_000)
+    assert study.done
+    [retired] = study.retired
+    assert (retired.name, retired.whatever_the_results) == (NAMES[best], False)
+    assert "is clogged" in dict(conditions(study))["Retired"]
+    study.readmit()
+    assert not study.done
+    run(study, Objective(until=0), max_evaluations=20_000)
+    assert NAMES[best] in study.shortlist.names
+    assert "is at most δ." in dict(conditions(study))["Came back"]
 
 
 @pytest.mark.parametrize("batch", [1, BATCH])
@@ -294,7 +303,7 @@ def test_a_run_may_go_on_to_the_answer_among_the_others(kind: str, batch: int) -
     study = begin(kind)
     best = int(np.argmax(MEANS))
     with ThreadPoolExecutor(batch) as pool:
-        run(study, Objective(best), retire_failing=True, executor=pool, batch=batch)
+        run(study, Objective(best), executor=pool, batch=batch)
     assert study.done
     assert not study.set_aside
     [retired] = study.retired
@@ -317,50 +326,20 @@ def test_where_too_few_arms_would_be_left_none_is_retired() -> None:
 
     study = begin("auto")
     with pytest.raises(errors.OnlyFailingArms, match="no route to host"):
-        run(study, is_down, retire_failing=True)
+        run(study, is_down)
     assert not study.retired
     assert len(study.set_aside) == K
-
-
-def test_a_run_that_may_not_retire_an_arm_says_so() -> None:
-    study = begin("budget")
-    with pytest.raises(errors.OnlyFailingArms) as raised:
-        run(study, Objective(int(np.argmax(MEANS))), retire_failing=True)
-    assert "cannot be retired from a study with a budget" in str(raised.value.__cause__)
-
-
-def test_an_arm_that_fails_later_is_retired_because_of_results() -> None:
-    """How often it was asked for depends on results, and with that whether it failed."""
-    study = begin("auto", sigma=3.0)
-    best = int(np.argmax(MEANS))
-    run(study, Objective(best, after=30), retire_failing=True, max_evaluations=20_000)
-    assert study.done
-    [retired] = study.retired
-    assert (retired.name, retired.whatever_the_results) == (NAMES[best], False)
-    assert "Retired because of results" in dict(conditions(study))
-    study = begin("LUCB", sigma=3.0)
-    with pytest.raises(errors.OnlyFailingArms) as raised:
-        run(study, Objective(best, after=30), retire_failing=True, max_evaluations=20_000)
-    assert "is not covered by its proof" in str(raised.value.__cause__)
-
-
-def test_where_others_told_results_meanwhile_none_is_retired() -> None:
-    study = begin("auto")
-    fail_often(study, BAD)
-    study.tell(arm=BAD, value=MEANS[BAD])
-    study._log.retire_failing()
-    assert not study.retired
 
 
 def test_a_trial_of_somebody_else_is_waited_for() -> None:
     study = begin("auto")
     study._log.change(lambda change: study._log._open(Cell(0), "initial", change.now, None))
     with pytest.raises(errors.OnlyFailingArms, match="1 pending trial may be told first"):
-        run(study, Objective(int(np.argmax(MEANS))), retire_failing=True)
+        run(study, Objective(int(np.argmax(MEANS))))
     assert not study.retired
 
 
-@pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms", "auto"])
+@pytest.mark.parametrize("kind", ["LUCB", "LUCB both arms"])
 def test_an_arm_that_fails_later_does_not_keep_the_others_busy_for_ever(kind: str) -> None:
     """The other arm of a pair takes its place only while that tells something of the pair."""
     study = begin(kind, sigma=3.0)

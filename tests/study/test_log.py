@@ -90,7 +90,7 @@ def test_much_that_others_did_is_processed_while_others_can_write(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = str(tmp_path / "study.db")
-    study = begin(place, sigma=1e6)
+    study = begin(place, sigma=1e6, algorithm="m-LinGapE")
     study.run(result, max_evaluations=30, progress=False)
     other = shortlist.Study.load(place)
     monkeypatch.setattr(log, "MUCH", 20)

@@ -374,8 +374,8 @@ class Log:
     def _leaves_out(self, now: float) -> bool:
         """Go on without arms that are set aside, if nothing else is waited for; whether there are any.
 
-        In a first plan all of them. Later those without any result, and only where nothing was
-        decided in between that is not processed again in the same way without them.
+        Where what was decided stays, all of them. Else in the initial pulls; and later those without any
+        result, if nothing was decided in between that is not processed again in the same way without them.
         """
         ledger, failing = self._ledger, dict(self._ledger.set_aside)
         first = not self.model.initialized
@@ -702,19 +702,6 @@ class Log:
             return self._retire(arm, reason, whatever_the_results, from_start, transaction.now)
 
         return self.change(act)
-
-    def retire_failing(self) -> None:
-        """Never ask again for the arms that are set aside, because of results: all of them or none."""
-
-        def act(transaction: Transaction) -> None:
-            failing = list(self._ledger.set_aside.items())
-            if not failing:  # others have told results of them meanwhile
-                return
-            from_start = self._forgets([arm for arm, _ in failing], False)
-            for arm, failures in failing:
-                self._retire(arm, failures.words, False, from_start, transaction.now, failing=True)
-
-        self.change(act)
 
     def readmit(self) -> None:
         """Ask again for the arms that are set aside, or were left out because they failed."""

@@ -1127,7 +1127,6 @@ class Study(View):
         max_evaluations: int | None = None,
         retries: int = 3,
         max_failures: int = 0,
-        retire_failing: bool = False,
         timeout: float | None = None,
         callbacks: Iterable[Callback] = (),
         patience: float = 600.0,
@@ -1166,10 +1165,6 @@ class Study(View):
         max_failures : int
             How many failures to tolerate; the next one is raised. An evaluation that the executor
             loses counts as a failure and is repeated.
-        retire_failing : bool
-            Whether to go on after the first plan also without arms that are set aside and had
-            results, when nothing else is wanted. They are retired because of results (see
-            ``retire``). Where they cannot be, ``OnlyFailingArms`` is raised all the same.
         timeout : float, optional
             Seconds after which nothing more is asked for. Evaluations that are already running
             are waited for and told; the study can be continued later.
@@ -1207,7 +1202,6 @@ class Study(View):
             max_evaluations=max_evaluations,
             retries=retries,
             max_failures=max_failures,
-            retire_failing=flag("retire_failing", retire_failing),
             timeout=timeout,
             patience=patience,
         )

@@ -26,7 +26,7 @@ from shortlist.printable import count
 from shortlist.problem import whole_number
 from shortlist.storage.base import Storage, Transaction
 from shortlist.study.definition import checked_seconds
-from shortlist.study.failing_words import is_for_failures, nothing_to_ask
+from shortlist.study.failing_words import nothing_to_ask
 from shortlist.study.log import Log
 from shortlist.study.running.executors import (
     CoroutineExecutor,
@@ -124,7 +124,6 @@ class Run:
         max_evaluations: int | None,
         retries: int,
         max_failures: int,
-        retire_failing: bool,
         timeout: float | None,
         patience: float,
     ) -> None:
@@ -139,7 +138,6 @@ class Run:
             for k in range(whole_number("retries", retries, 0))
         )
         self._max_failures = whole_number("max_failures", max_failures, 0)
-        self._retires = retire_failing
         self._patience = checked_seconds("patience", patience, zero=True)
         limit = math.inf if timeout is None else timeout
         self._timeout = checked_seconds("timeout", limit, endless=True)
@@ -241,7 +239,7 @@ class Run:
                     if study.done or study.audit.rejection is not None:
                         break
                     if self._is_stuck():
-                        self._go_on_without_failing_arms(study)
+                        raise nothing_to_ask(study)
                         continue
                     if self._collect():
                         self._with_patience(self._tell)
@@ -299,15 +297,6 @@ class Run:
         pending = self._log.ledger.pending
         known = bool(pending) and all(trial.run is not None for trial in pending)
         return self._refused and not known and not self._under_way()
-
-    def _go_on_without_failing_arms(self, study: View) -> None:
-        """Retire them, if that is wanted and can be done; else say why the run ends."""
-        if not self._retires or study.pending or not is_for_failures(study):
-            raise nothing_to_ask(study)
-        try:
-            self._with_patience(self._log.retire_failing)
-        except InvalidInput as error:
-            raise nothing_to_ask(study) from error
 
     def _ask_and_send(self) -> None:
         """Ask for as many trials as there is room for, and send them to the executor."""
