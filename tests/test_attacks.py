@@ -128,8 +128,10 @@ class World:
         best = self.means[self.good()].max()
         outside = np.flatnonzero(~search.inside & self.question.listable)
         lost = self.means[search.inside][sure] < best - epsilon - 1e-9
+        if lost.any():
+            return True
         alone = len(self.good()) == 1
-        return bool(lost.any() or (alone and unneeded[outside == self.good()[0]].any()))
+        return alone and bool((unneeded & (outside == self.good()[0])).any())
 
     def against(self, arm: int) -> float:
         """By how much an arm's results of this plan so far are better than those of the guess."""
@@ -150,7 +152,7 @@ def retires(world: World) -> bool:
     gone = good[world.search.inside[good]]
     if not len(gone):
         most = max(good, key=lambda arm: world.against(int(arm)))
-        gone = [most] if world.against(int(most)) > 0.0 else []
+        gone = np.array([most] if world.against(int(most)) > 0.0 else [], np.int64)
     if len(gone):
         world.engine.retire(world.now, int(gone[0]))
     return bool(len(gone))

@@ -82,6 +82,7 @@ class Search:
         self.named, self._looked, self._size, self.next_block = 0, 0, 0, 0
         self.inside, self.stopped = np.zeros(arms, np.bool_), False
         self._interrupted = 0  # the length of the record when a plan was last broken off
+        self._retired = np.zeros(arms, np.bool_)  # arms that ever were
         self.guess = Guess(question, Totals.none(arms), Results.none())
         self._supposed = self._as_it_seems()
         self.slots = Slots.anywhere(np.zeros(0, np.int64))
@@ -153,6 +154,7 @@ class Search:
         """Go on without an arm."""
         out = self.question.out.copy()
         out[arm] = True
+        self._retired = self._retired | (out & ~self.question.out)
         self._change(replace(self.question, out=out))
 
     def readmit(self, arm: int) -> None:
@@ -168,6 +170,7 @@ class Search:
         """
         more, now = question.arms - self.question.arms, self.question
         self.inside = np.append(self.inside, np.zeros(more, np.bool_))
+        self._retired = np.append(self._retired, np.zeros(more, np.bool_))
         out = np.append(now.out, question.out[now.arms :])
         self.record = [each.among(question.arms) for each in self.record]
         self.question = replace(question, out=out, epsilon=now.epsilon, relies=now.relies)
@@ -516,10 +519,15 @@ class Search:
             return None
         means = np.where(question.listable, guess.fit.means, -np.inf)
         edge = np.sort(means)[::-1][question.m - 1 : question.m + 1].mean()
-        some = np.argsort(np.abs(means - edge), kind="stable")[: min(FORESEEN, question.listable.sum())]
+        some = np.argsort(np.abs(means - edge), kind="stable")[
+            : min(FORESEEN, question.listable.sum())
+        ]
         m, drawn = int(question.best(means)[some].sum()), guess.drawn(some, count, rng)
         order, every = np.argsort(-drawn, axis=1), np.arange(count)
-        low, high = order[:, m - 1], order[:, m]  # the last of those inside, the first of those outside
+        low, high = (
+            order[:, m - 1],
+            order[:, m],
+        )  # the last of those inside, the first of those outside
         inside = drawn >= drawn[every, low][:, None]
         others = np.where(inside, high[:, None], low[:, None])
         gaps = np.abs(drawn - np.take_along_axis(drawn, others, axis=1)) + question.epsilon
@@ -572,7 +580,16 @@ class Search:
             if found is not None and plan.evidence:
                 found.after(plan if linear else replace(plan, features=None))
             total = total.plus(plan.arms, plan.values)
-        return Nothing(question.arms).bounds(delta) if found is None else found.bounds(delta)
+        low, high = Nothing(question.arms).bounds(delta)
+        if found is not None:
+            low, high = found.bounds(delta)
+        if not (question.noise.known or question.noise.pools):
+            # How many results one had of its last plan may depend on them.
+            low, high = (
+                np.where(self._retired, -math.inf, low),
+                np.where(self._retired, math.inf, high),
+            )
+        return low, high
 
     def best_slack(self) -> tuple[Mask, float]:
         """The set that is proven with the least ε, of those that were named, and that ε."""
