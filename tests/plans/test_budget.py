@@ -20,6 +20,7 @@ from error_rates import rather_below
 from paths import DOCS
 from shortlist import errors, plot
 from shortlist.plans.budget import NORMAL
+from shortlist.printable import rounded_up
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
@@ -422,8 +423,6 @@ def test_noise_is_taken_as_that_of_the_noisiest_arm() -> None:
         study.run(result, progress=False)
     assert each.shortlist.error == alike.shortlist.error
     assert each.posterior.pulls.tolist() == alike.posterior.pulls.tolist()
-    with pytest.raises(errors.InvalidSetting, match="give a number for sigma"):
-        begin(20, sigma="estimate")
     bounded = begin(20, sigma="bounded", reward_range=(0.0, 1.0))
     with pytest.raises(errors.InvalidInput, match="must lie in reward_range"):
         bounded.tell(arm=0, value=1.5)
@@ -553,3 +552,72 @@ def test_intervals_hold_the_means_of_arms_named_beforehand_and_say_so() -> None:
     for each in told:
         assert "named beforehand" in each
         assert "by itself" not in each.replace("Each arm by itself.", "")
+
+
+# Where the results prove something
+
+
+def on_budget(**settings: Any) -> shortlist.Study:
+    given = {"m": 2, "seed": 1, "budget": 120, "sigma": "estimate", "blocks": "random", **settings}
+    return shortlist.Study(arms=list("abcdef"), **given)
+
+
+def apart(trial: Any) -> float:
+    noise = 0.3 * np.random.default_rng(trial.number).standard_normal()
+    return float([0.9, 0.7, 0.5, 0.3, 0.2, 0.1][trial.arm] + noise)
+
+
+def test_a_budget_on_blocks_ends_with_the_difference_up_to_which_the_list_is_proven() -> None:
+    study = on_budget()
+    before = study.shortlist.guarantee
+    assert before.status == "budget"
+    assert "At its end it says up to which difference the list is right" in before.text
+    answer = study.run(apart, progress=False)
+    assert study.evaluations == 120
+    assert answer.error is None
+    assert answer.guarantee.status == "proven"
+    least = answer.certain.epsilon
+    assert 0.0 < least < 0.8
+    assert f"up to a difference of {rounded_up(least):g}" in answer.guarantee.short
+    assert "The budget of 120 evaluations is spent" in answer.guarantee.text
+    assert {name for name, _ in report_settings(study)} >= {"Budget, T"}
+    assert "fixed budget of T = 120 evaluations" in methods(Analysis(study))
+
+
+def test_a_budget_that_proves_nothing_says_so() -> None:
+    study = on_budget(budget=37)
+    answer = study.run(lambda trial: apart(trial) % 0.01, progress=False)
+    assert answer.guarantee.status == "budget"
+    assert answer.guarantee.text.startswith("No guarantee: with a fixed budget the study ends")
+    assert "prove nothing of the list" in answer.guarantee.text
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"blocks": None},
+        {"blocks": "shift", "sigma": 0.3},
+        {"blocks": None, "sigma": 0.3, "algorithm": "Guess-and-verify (own results)"},
+    ],
+)
+def test_it_goes_to_the_end_whatever_is_shared_and_known(settings: dict[str, Any]) -> None:
+    study = on_budget(**settings)
+    study.run(apart, progress=False, batch=12)
+    assert study.evaluations == 120
+    assert study.shortlist.guarantee.status == "proven"
+
+
+def test_a_guide_goes_with_a_budget_and_the_study_is_stored(tmp_path: Path) -> None:
+    where = f"sqlite:///{tmp_path}/a.db"
+    options: dict[str, Any] = {"sigma": 0.6, "trust": "guide", "seed": 2, "storage": where}
+    study = shortlist.Study(X, 2, budget=60, **options)
+    study.run(result, progress=False)
+    again = shortlist.Study.load(where)
+    assert (again.budget, again.evaluations, again.done) == (60, 60, True)
+    assert again.shortlist.guarantee.text == study.shortlist.guarantee.text
+    assert again.procedure.name == "Guess-and-verify (guided)"
+
+
+def test_a_budget_is_as_large_as_the_first_plan() -> None:
+    with pytest.raises(errors.InvalidSetting, match=r"the first plan alone has (\d+) evaluations"):
+        on_budget(budget=5)

@@ -65,7 +65,11 @@ def test_a_copy_is_independent() -> None:
 
 
 def test_of_a_random_block_each_cell_is_asked_for_once() -> None:
-    search, seen, measure = Search(question("range", "cells"), 3), set[tuple[int, int]](), measuring(5)
+    search, seen, measure = (
+        Search(question("range", "cells"), 3),
+        set[tuple[int, int]](),
+        measuring(5),
+    )
     while not search.stopped:
         arms, blocks = placed(search)
         cells = set(zip(arms.tolist(), blocks.tolist(), strict=True))

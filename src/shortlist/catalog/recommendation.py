@@ -147,9 +147,7 @@ def algorithm_for_trust(
     return Guided()
 
 
-def _with_budget(
-    choice: str | Algorithm | None, budget: object, problem: Problem
-) -> Algorithm:
+def _with_budget(choice: str | Algorithm | None, budget: object, problem: Problem) -> Algorithm:
     """The algorithm that was named, or the usual one; raises if that does not work on a budget."""
     own = PairsInDoubt(budget=budget)  # type: ignore[arg-type]  # it is checked there
     if choice is None or is_auto(choice):
