@@ -107,7 +107,10 @@ def _own_design(
 ) -> tuple[Reals, float]:
     """The same where every arm tells of itself alone."""
     active = np.unique(np.concatenate([b, c]))
-    w = np.zeros(len(noise))
+    unit = math.ldexp(
+        1.0, math.frexp(float(noise[active].max()))[1]
+    )  # squares of it may be no numbers
+    noise, w = noise / unit, np.zeros(len(noise))
     w[active] = 1.0 / len(active)
     if start[active].any():
         w[active] = 0.9 * start[active] / start[active].sum() + 0.1 / len(active)
@@ -127,7 +130,7 @@ def _own_design(
             break
         w = w * np.sqrt(gains)
         w[active] = (1.0 - EVEN) * w[active] / w.sum() + EVEN / len(active)
-    return best, float(top * least)
+    return best, float(top * unit * least)
 
 
 def by_chance(wanted: Reals, rng: np.random.Generator) -> Integers:

@@ -68,7 +68,7 @@ def statistic_chart(analysis: Analysis) -> StatisticChart | None:
     # The first statistics may be so high that the rest would look flat.
     top = max(float(values[len(values) // 20 :].max()), epsilon)
     bottom = min(float(values.min()), epsilon)
-    top = top if top > bottom else bottom + 1.0
+    top = top if top > bottom else bottom + max(1.0, abs(bottom))
     first = float(times[0]) if last > times[0] else last - 1.0
 
     def x(time: float) -> float:
