@@ -44,7 +44,7 @@ def _noise_as_known(study: View) -> Reals:
     if study.procedure.noise.uses_sigma or not study.model.initialized:
         return study.problem.relative_noise
     seen = study.procedure.engine.estimates(study.model.posterior, study.round).noise
-    return study.problem.relative_noise if seen is None else seen
+    return study.problem.relative_noise if seen is None else seen / seen.max()
 
 
 def not_held(study: View) -> str:
