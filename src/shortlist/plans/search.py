@@ -86,6 +86,7 @@ class Search:
         self.guess = Guess(question, Totals.none(arms), Results.none())
         self._supposed = self._as_it_seems()
         self.slots = Slots.anywhere(np.zeros(0, np.int64))
+        self._kept: tuple[tuple[int, int, float], bool, Boundary] | None = None
         self._decide()
 
     def copy(self) -> Search:
@@ -403,11 +404,17 @@ class Search:
     @property
     def boundary(self) -> Boundary:
         """The pair that is furthest from having passed."""
+        if self._kept is None or self._kept[0] is not self._at or self._kept[1] != self.stopped:
+            self._kept = self._at, self.stopped, self._boundary()
+        return self._kept[2]
+
+    def _boundary(self) -> Boundary:
         b, c, level = self._at
         if b == NO_ARM:
             return Boundary(b, c, level, -math.inf)
-        slack = float(self.bounds(np.array([b]), np.array([c]))[0])
-        return Boundary(b, c, level, self.question.epsilon if self._is_proven else slack)
+        if self._is_proven:
+            return Boundary(b, c, level, self.question.epsilon)
+        return Boundary(b, c, level, float(self.bounds(np.array([b]), np.array([c]))[0]))
 
     def _hardest(self, pairs: OpenPairs, level: float) -> tuple[int, int, float]:
         """The pair that is furthest from having passed, and the level of the set."""
