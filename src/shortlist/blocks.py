@@ -9,18 +9,15 @@ from __future__ import annotations
 import numbers
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from shortlist.advice import advise, setting
 from shortlist.arrays import NO_BLOCK, Label
 from shortlist.errors import InvalidInput, InvalidSetting, unknown_among_many, unknown_name
-
-if TYPE_CHECKING:
-    from shortlist.noise import Noise
 
 MOST_BLOCKS = 10_000_000  # of a pool: tables of arms and blocks are kept
 DIGITS = re.compile(r"\d{1,18}(\.0+)?", re.ASCII)  # spreadsheets make floats of them
@@ -213,8 +210,11 @@ class Blocks(ABC):
         """What is assumed of them, in a line of many assumptions."""
         return self.assumption
 
-    def assumed(self, noise: Noise) -> tuple[str, str, str]:
-        """What a proof for this noise assumes of them: in few words, in sentences, in a line of many."""
+    def assumed(self, suited: Callable[..., tuple[str, str]]) -> tuple[str, str, str]:
+        """What a proof assumes of them: in few words, in sentences, in a line of many.
+
+        ``suited`` is that of the noise.
+        """
         return self.assumption, self.explanation, self.short
 
     def check_taken(self, algorithm: str, takes: tuple[str, ...]) -> None:
@@ -489,9 +489,9 @@ class Random(Blocks):
             "from one distribution that does not change while the study runs."
         )
 
-    def assumed(self, noise: Noise) -> tuple[str, str, str]:
+    def assumed(self, suited: Callable[..., tuple[str, str]]) -> tuple[str, str, str]:
         """How they are drawn, and what results on a block may share: it depends on the noise."""
-        words, more = noise.suited(SHARE_A_SHIFT, SHARE_ANYTHING, NORMAL_DIFFERENCES)
+        words, more = suited(SHARE_A_SHIFT, SHARE_ANYTHING, NORMAL_DIFFERENCES)
         return self.assumption + words, f"{self.explanation} {more}", self.assumption + words
 
 

@@ -313,7 +313,7 @@ class Procedure:
             )
             found.append(Assumption("Size of θ", "‖θ‖ ≤ S", words))
         blocks = self.problem.blocks
-        words, explanation, short = blocks.assumed(noise)
+        words, explanation, short = blocks.assumed(noise.suited)
         return [*found, Assumption(blocks.heading, words, explanation, short=short)]
 
 
