@@ -309,7 +309,7 @@ ADVICE: list[tuple[Callable[[], Any], str, list[Callable[[], Any]]]] = [
     ),
     (
         make(algorithm=RACE, sigma="estimate"),
-        "give a number for sigma, or another algorithm, such as Guess-and-verify",
+        "give a number for sigma, or leave out algorithm= and threshold=",
         [make(algorithm=RACE, sigma=1.0), make(algorithm="Guess-and-verify", sigma="estimate")],
     ),
     (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from shortlist.proof.evidence import Evidence, Pairs
 from shortlist.proof.increments import BlockBets, PlanBets, Student, SubGaussian
 from shortlist.proof.intervals import Compared, Intervals
 from shortlist.proof.pooled import PooledBets
-
-if TYPE_CHECKING:
-    from shortlist.plans.guess import Guess
 
 TINY = 1e-300
 OWN_SIZE = 0.3  # standard deviations: the distance for which intervals of single arms are narrowest
@@ -70,6 +67,30 @@ class Pace:
     shortest: float
 
 
+class Asked(Protocol):
+    """What of a question decides which evidence suits."""
+
+    @property
+    def paired(self) -> bool: ...  # noqa: D102
+    @property
+    def epsilon(self) -> float: ...  # noqa: D102
+    @property
+    def costs(self) -> Reals: ...  # noqa: D102
+
+
+class Seen(Protocol):
+    """A guess, as far as evidence is chosen by it."""
+
+    total: Totals
+    noise: Reals
+    weights: Reals
+
+    @property
+    def question(self) -> Asked: ...  # noqa: D102
+    @property
+    def x(self) -> Reals | None: ...  # noqa: D102
+
+
 class NoiseModel(ABC):
     """How noise is known, and what follows of it.
 
@@ -115,7 +136,7 @@ class NoiseModel(ABC):
         return rng.standard_normal((count, len(own))) * np.sqrt(own)
 
     @abstractmethod
-    def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
+    def evidence(self, pairs: Pairs, sizes: Reals, seen: Seen) -> Evidence:
         """What suits: nothing yet, for pairs whose gaps seem to be of these sizes."""
 
     def intervals(self, total: Totals, *, linear: bool) -> Intervals | None:
@@ -140,7 +161,7 @@ class Known(NoiseModel):
         """σ²."""
         return self.sigma**2
 
-    def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
+    def evidence(self, pairs: Pairs, sizes: Reals, seen: Seen) -> Evidence:
         """A mixture over the gap."""
         return SubGaussian(pairs, sizes)
 
@@ -168,7 +189,7 @@ class Unknown(NoiseModel):
         degrees = np.maximum(total.pulls - 1.0, 1.0)
         return np.asarray(rng.standard_t(degrees, (count, len(degrees))) * np.sqrt(own))
 
-    def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
+    def evidence(self, pairs: Pairs, sizes: Reals, seen: Seen) -> Evidence:
         """Student's statistics by each arm's own spread."""
         return Student(pairs, sizes)
 
@@ -188,7 +209,7 @@ class Common(NoiseModel):
         degrees = float(np.maximum(total.pulls - 1.0, 0.0).sum())
         return np.full(len(means), max(left / degrees, 1e-12) if left > 0.0 else 1.0)
 
-    def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
+    def evidence(self, pairs: Pairs, sizes: Reals, seen: Seen) -> Evidence:
         """Student's statistics by all that the fit of a plan leaves."""
         return Student(pairs, sizes, alike=True)
 
@@ -250,12 +271,12 @@ class InRange(NoiseModel):
             return Compared(SubGaussian, np.full(arms, 0.5 * OWN_SIZE), 0.25)
         return intervals.InRange(arms)
 
-    def evidence(self, pairs: Pairs, sizes: Reals, guess: Guess) -> Evidence:
+    def evidence(self, pairs: Pairs, sizes: Reals, seen: Seen) -> Evidence:
         """Bets: on blocks, on plans where features count, on all own results together."""
-        if guess.question.paired:
+        if seen.question.paired:
             return BlockBets(pairs, sizes)
-        if guess.x is not None:
+        if seen.x is not None:
             return PlanBets(pairs, sizes)
-        means = (guess.total.sums + 0.5) / (guess.total.pulls + 1.0)
-        share = np.log(guess.noise * guess.question.costs / np.maximum(guess.weights, 1e-9))
-        return PooledBets(pairs, sizes, means, guess.noise, share, guess.question.epsilon)
+        means = (seen.total.sums + 0.5) / (seen.total.pulls + 1.0)
+        share = np.log(seen.noise * seen.question.costs / np.maximum(seen.weights, 1e-9))
+        return PooledBets(pairs, sizes, means, seen.noise, share, seen.question.epsilon)
