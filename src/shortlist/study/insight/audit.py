@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm import Procedure
+from shortlist.noise.given import Each
 from shortlist.numerics.order import first_largest, largest_first
+from shortlist.plans.noises import Common, Totals, Unknown
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     LEVEL,
@@ -27,7 +29,6 @@ from shortlist.study.insight.linearity import (
     evidence_at_most,
     lack_of_fit,
 )
-from shortlist.study.insight.measured import measured
 from shortlist.study.model import Model
 from shortlist.study.trial import FAILURES_IN_A_ROW, Trial
 
@@ -42,6 +43,9 @@ PRIOR = 10  # evaluations, in the bound on θ: a study has more than that when i
 ANCHORS = 1000  # evaluated arms to keep away from, those evaluated most often
 NEVER = sys.maxsize
 LIMIT = math.log(1.0 / (WHILE_RUNNING * LEVEL))  # of ln E, for the test while results come in
+SURE = 0.99  # confidence that σ is no larger, for normal noise
+FEWEST_DEGREES = 10  # degrees of freedom in all, for a σ of every arm
+SHARED = 4.0  # degrees of freedom of what is usual among arms, beside an arm's own
 DIRECTION = 1e-12  # of the size of features: less outside the span of others is rounding
 AVERAGE_ERROR = 1e-11  # of the largest mean: what averages and predictions may be off by
 
@@ -415,3 +419,30 @@ def spanning_from_start(problem: Problem, begun: Problem) -> Integers:
                 span = np.vstack([span, rest / size])
                 arms.append(arm)
     return np.array(arms)
+
+
+def measured(problem: Problem, taken: Sequence[Trial]) -> Problem | None:
+    """The problem with a σ that is large enough, by replicates; as it is where a σ was stated.
+
+    None where too few results are replicates.
+    """
+    if not problem.noise.needs_replicates:
+        return problem
+    from scipy.special import chdtri  # loads late
+
+    arms = np.array([trial.arm for trial in taken], np.int64)
+    values = np.array([trial.value for trial in taken], np.float64)
+    total = Totals.none(problem.arms).plus(arms, values)
+    degrees = np.maximum(total.pulls - 1.0, 0.0)
+    if not degrees.any():
+        return None
+    one = problem.noise.suited(False, False, own_sigma=False, one_sigma=True)
+    if (
+        not one and degrees.sum() < FEWEST_DEGREES
+    ):  # what is usual would be known no better than that
+        return None
+    kind, free = (Common(), degrees.sum()) if one else (Unknown(), degrees + SHARED)
+    variances = kind.variances(total, total.averages, 1, problem.m)
+    sizes = np.sqrt(variances * free / chdtri(free, SURE))
+    least = 1e-9 * max(float(np.abs(values).max()), 1e-100)
+    return replace(problem, noise=Each(*np.maximum(sizes, least).tolist()))
