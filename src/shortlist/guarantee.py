@@ -623,8 +623,15 @@ def conditions_of(course: Course) -> list[Condition]:
         "Whether and when they were told depended neither on their values nor on any result that was "
         "known and not yet told."
     )
+    carried = (
+        f"{course.carried:,}, all that it had of these arms, each arm's in the order in which they came. "
+        "It is assumed that an arm's result does not depend on which study asks for it, and that these "
+        "results had no part in the choice of the arms, m, δ, ε, σ, the algorithm and the seed: if "
+        "several were tried, or one was chosen in view of these results, the risk may be above δ."
+    )
     if course.only_guide:
         told = "They guided what was asked for next, and prove nothing."
+        carried = f"{course.carried:,}. {told}"
     elif course.uncounted:
         told += (
             f" At most {course.uncounted:,} of them are no part of a plan: they guide what is asked for "
@@ -692,11 +699,7 @@ def conditions_of(course: Course) -> list[Condition]:
         (
             "Carried over",
             course.carried,
-            f"Results carried over from an earlier study: {course.carried:,}, all that it had of these "
-            "arms, each arm's in the order in which they came. It is assumed that an arm's result does "
-            "not depend on which study asks for it, and that these results had no part in the choice of "
-            "the arms, m, δ, ε, σ, the algorithm and the seed: if several were tried, or one was chosen "
-            f"in view of these results, the risk may be above δ.{course.sources}",
+            f"Results carried over from an earlier study: {carried}{course.sources}",
         ),
         (
             "Slack",

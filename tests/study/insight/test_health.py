@@ -360,12 +360,6 @@ def test_one_estimated_sigma_for_unequal_arms_is_a_warning_that_names_them() -> 
     assert "sigma='estimate per arm'" in found.meaning
 
 
-def test_one_estimated_sigma_above_every_unequal_spread_is_a_note() -> None:
-    found = of_study(one_sigma([0.01] + [1.0] * 9, results=60))["noise"]
-    assert found.level == "note"
-    assert "not normal with the same σ" in found.words
-
-
 def test_equal_arms_have_one_estimated_sigma() -> None:
     assert of_study(one_sigma([1.0] * 11))["noise"].level == "fine"
 
