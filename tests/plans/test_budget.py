@@ -576,7 +576,9 @@ def test_a_budget_on_blocks_ends_with_the_difference_up_to_which_the_list_is_pro
     assert study.evaluations == 120
     assert answer.error is None
     assert answer.guarantee.status == "proven"
+    assert answer.certain is not None
     least = answer.certain.epsilon
+    assert least is not None
     assert 0.0 < least < 0.8
     assert f"up to a difference of {rounded_up(least):g}" in answer.guarantee.short
     assert "The budget of 120 evaluations is spent" in answer.guarantee.text

@@ -182,10 +182,8 @@ def test_the_smallest_are_found_and_a_range_is_only_a_scale(blocks: str | None) 
 
 
 def test_on_plates_every_plate_is_a_sample_of_the_plan_and_plans_ask_for_no_control() -> None:
-    asked = shortlist.Study(
-        arms=[f"a{arm}" for arm in range(6)],
-        **{"m": 2, "sigma": 0.1, "blocks": "shift", "controls": {"a5": 2}, "seed": 1},
-    )
+    given: dict[str, Any] = {"blocks": "shift", "controls": {"a5": 2}, "seed": 1}
+    asked = shortlist.Study(arms=[f"a{arm}" for arm in range(6)], m=2, sigma=0.1, **given)
     generator = np.random.default_rng(0)
     for plate in range(2):
         trials, shift = asked.ask(12), generator.normal()

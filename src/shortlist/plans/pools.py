@@ -182,9 +182,8 @@ class PoolSearch:
         now, more = self.question, question.arms - self.question.arms
         out = np.append(now.out, question.out[now.arms :])
         self.question = replace(question, out=out, epsilon=now.epsilon)
-        self.table, self.known = (
-            np.pad(each, ((0, more), (0, 0))) for each in (self.table, self.known)
-        )
+        rows = (0, more), (0, 0)
+        self.table, self.known = np.pad(self.table, rows), np.pad(self.known, rows)
         self._alive = np.append(self._alive, np.ones(more, np.bool_))
         self.inside = np.append(self.inside, np.zeros(more, np.bool_))
         for each in self.namings:

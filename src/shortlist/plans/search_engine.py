@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
 from heapq import heapify, heappop, heapreplace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -359,9 +359,9 @@ class SearchEngine:
     tests_linearity = False
     benefits_from_threads = False
 
-    def _search(self, seed: int) -> Search | PoolSearch:
+    def _search(self, seed: int) -> Search:
         if self.pool is not None:
-            return PoolSearch(self.question, self.pool, seed)
+            return cast(Search, PoolSearch(self.question, self.pool, seed))  # it answers the same
         return Search(self.question, seed)
 
     @property
