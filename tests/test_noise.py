@@ -355,25 +355,6 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
     assert "the replicates of every arm are equal" in study.shortlist.guarantee.text
 
 
-@pytest.mark.slow
-def test_a_comparison_estimates_as_a_study_does() -> None:
-    instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=0.4, arms=NAMES)
-    frame = shortlist.compare(
-        "Guess-and-verify", instance, runs=3, sigma="estimate", progress=False, seed=5
-    ).frame
-    for row in frame.itertuples():
-        study = begin(sigma="estimate", seed=row.seed)
-        stream = np.zeros(4, np.uint64)
-        from shortlist.numerics.random import seed_stream
-
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(row.seed), stream)
-        go_on(study, 10**5, lambda trial, stream=stream: float(
-            instance.reward(trial.arm, instance.parameters, stream)))  # fmt: skip
-        assert study.posterior.pulls.tolist() == row.pulls
-        assert sorted(study.shortlist.names) == sorted(row.recommendation)
-
-
 def errors_of(degrees: int, runs: int, seed: int) -> int:
     """Errors, σ another in each of up to 40 parts of the runs."""
     wrong = 0
