@@ -23,11 +23,10 @@ from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
-from shortlist.noise import Noise, estimated
+from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded
 from shortlist.noise.estimated import (
-    Estimate,
     Estimated,
     EstimatedPerArm,
     bound_from_replicates,
@@ -377,16 +376,6 @@ def errors_of(degrees: int, runs: int, seed: int) -> int:
 @pytest.mark.parametrize("degrees", [2, 60])
 def test_errors_with_an_estimate(degrees: int) -> None:
     shown_below(DELTA, partial(errors_of, degrees))
-
-
-@pytest.mark.slow
-def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def naive(replicates: list[list[float]], risk: float) -> Estimate:
-        honest = bound_from_replicates(replicates, risk)
-        return honest._replace(sigma=honest.spread)
-
-    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
-    assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
 # An estimate for each arm
