@@ -110,7 +110,7 @@ def told() -> list[float | None]:
     return [trial.value for trial in shortlist.Study.load("screen.db").trials]
 
 
-GOOD = "trial,arm,value\n0,C10,0.5\n1,C14,0.25\n"
+GOOD = "trial,arm,value\n0,C09,0.5\n1,C10,0.25\n"
 
 
 def finish() -> None:
@@ -123,5 +123,5 @@ def finish() -> None:
 
 def tell_two() -> None:
     """Two results that nobody asked for: trials 0 and 1."""
-    does("tell", "screen.toml", "--arm", "C10", "--value", 0.5)
+    does("tell", "screen.toml", "--arm", "C09", "--value", 0.5)
     does("tell", "screen.toml", "--arm", "C14", "--value", 0.25)

@@ -23,11 +23,10 @@ from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.designs.direction import lightest_weights
-from shortlist.noise import Noise, estimated
+from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded
 from shortlist.noise.estimated import (
-    Estimate,
     Estimated,
     EstimatedPerArm,
     bound_from_replicates,
@@ -355,25 +354,6 @@ def test_replicates_that_are_all_equal_prove_nothing() -> None:
     assert "the replicates of every arm are equal" in study.shortlist.guarantee.text
 
 
-@pytest.mark.slow
-def test_a_comparison_estimates_as_a_study_does() -> None:
-    instance = shortlist.instances.from_arrays(X, means=MEANS, m=2, sigma=0.4, arms=NAMES)
-    frame = shortlist.compare(
-        "Guess-and-verify", instance, runs=3, sigma="estimate", progress=False, seed=5
-    ).frame
-    for row in frame.itertuples():
-        study = begin(sigma="estimate", seed=row.seed)
-        stream = np.zeros(4, np.uint64)
-        from shortlist.numerics.random import seed_stream
-
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(row.seed), stream)
-        go_on(study, 10**5, lambda trial, stream=stream: float(
-            instance.reward(trial.arm, instance.parameters, stream)))  # fmt: skip
-        assert study.posterior.pulls.tolist() == row.pulls
-        assert sorted(study.shortlist.names) == sorted(row.recommendation)
-
-
 def errors_of(degrees: int, runs: int, seed: int) -> int:
     """Errors, σ another in each of up to 40 parts of the runs."""
     wrong = 0
@@ -396,16 +376,6 @@ def errors_of(degrees: int, runs: int, seed: int) -> int:
 @pytest.mark.parametrize("degrees", [2, 60])
 def test_errors_with_an_estimate(degrees: int) -> None:
     shown_below(DELTA, partial(errors_of, degrees))
-
-
-@pytest.mark.slow
-def test_the_spread_itself_is_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    def naive(replicates: list[list[float]], risk: float) -> Estimate:
-        honest = bound_from_replicates(replicates, risk)
-        return honest._replace(sigma=honest.spread)
-
-    monkeypatch.setattr(estimated, "bound_from_replicates", naive)
-    assert improbability(errors_of(1, 1000, 0), 1000, DELTA) < 1e-6
 
 
 # An estimate for each arm

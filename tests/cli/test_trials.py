@@ -176,7 +176,7 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
     Path("plate.csv").write_text(GOOD)
     does("tell", "screen.toml", "plate.csv")
     before = fingerprint()
-    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C10') is told and cannot be failed")
+    fails(run("fail", "screen.toml", 2, 0), 2, "trial 0 ('C09') is told and cannot be failed")
     fails(run("cancel", "screen.toml", 2, 9), 2, "there is no trial '9'", "asked for 5 so far")
     fails(run("fail", "screen.toml", "x"), 2, "there is no trial 'x'")
     fails(run("fail", "screen.toml"), 2, "name a trial by its number")
@@ -287,8 +287,8 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
 def test_correct_says_both_values_and_is_safe_to_repeat(screen: Path) -> None:
     tell_two()
     words = ("correct", "screen.toml", 0, "--value", "-0,5", "--reason", "sign forgotten")
-    assert "Trial 0 (C10): -0.5 in place of 0.5." in does(*words).stdout
-    assert "Trial 0 (C10) is -0.5 already." in does(*words).stdout
+    assert "Trial 0 (C09): -0.5 in place of 0.5." in does(*words).stdout
+    assert "Trial 0 (C09) is -0.5 already." in does(*words).stdout
     report = asked("export", "screen.toml")["rows"][0]
     assert (report["value"], report["first_value"]) == (-0.5, 0.5)
     assert report["correction"] == "sign forgotten"

@@ -30,39 +30,39 @@ VALUES = [0.5, -0.25, 1234.0, 0.001]
 # As people and spreadsheets save them; {mark} is the study's, and trial 4 is not measured yet.
 PLATES = {
     "as it was written": (
-        "study,trial,arm,due,value\n{mark},0,C10,,0.5\n{mark},1,C14,,-0.25\n{mark},2,C15,,1234\n"
-        "{mark},3,C18,,1e-3\n{mark},4,C10,,\n"
+        "study,trial,arm,due,value\n{mark},0,C09,,0.5\n{mark},1,C10,,-0.25\n{mark},2,C14,,1234\n"
+        "{mark},3,C18,,1e-3\n{mark},4,C09,,\n"
     ),
     "a byte-order mark and Windows lines": (
-        "\ufefftrial,arm,value\r\n0,C10,0.5\r\n1,C14,-0.25\r\n2,C15,1234\r\n3,C18,0.001\r\n4,C10,\r\n"
+        "\ufefftrial,arm,value\r\n0,C09,0.5\r\n1,C10,-0.25\r\n2,C14,1234\r\n3,C18,0.001\r\n4,C09,\r\n"
     ),
     "semicolons and decimal commas": (
-        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234\n3;C18;0,001\n4;C10;\n"
+        "trial;arm;value\n0;C09;0,5\n1;C10;-0,25\n2;C14;1234\n3;C18;0,001\n4;C09;\n"
     ),
     "a lone comma before three digits beside others": (
-        "trial;arm;value\n0;C10;0,5\n1;C14;-0,25\n2;C15;1234,000\n3;C18;1,0E-3\n4;C10;\n"
+        "trial;arm;value\n0;C09;0,5\n1;C10;-0,25\n2;C14;1234,000\n3;C18;1,0E-3\n4;C09;\n"
     ),
-    "tabs": "trial\tarm\tvalue\n0\tC10\t0.5\n1\tC14\t-0.25\n2\tC15\t1234\n3\tC18\t.001\n4\tC10\t\n",
+    "tabs": "trial\tarm\tvalue\n0\tC09\t0.5\n1\tC10\t-0.25\n2\tC14\t1234\n3\tC18\t.001\n4\tC09\t\n",
     "quotes around everything": (
-        '"trial","arm","value"\n"0","C10","0.5"\n"1","C14","-0.25"\n"2","C15","1234"\n'
-        '"3","C18","0.001"\n"4","C10",""\n'
+        '"trial","arm","value"\n"0","C09","0.5"\n"1","C10","-0.25"\n"2","C14","1234"\n'
+        '"3","C18","0.001"\n"4","C09",""\n'
     ),
     "a decimal comma in quotes": (
-        'trial,arm,value\n0,C10,"0,5"\n1,C14,"-0,25"\n2,C15,1234\n3,C18,"0,001"\n4,C10,\n'
+        'trial,arm,value\n0,C09,"0,5"\n1,C10,"-0,25"\n2,C14,1234\n3,C18,"0,001"\n4,C09,\n'
     ),
     "empty lines and empty cells after the end": (
-        "trial,arm,value,,\n0,C10,0.5,,\n\n1,C14,-0.25,,\n2,C15,1234,,\n3,C18,0.001,,\n,,,,\n,,,,\n"
+        "trial,arm,value,,\n0,C09,0.5,,\n\n1,C10,-0.25,,\n2,C14,1234,,\n3,C18,0.001,,\n,,,,\n,,,,\n"
     ),
     "other columns, another order, capitals and spaces": (
-        " Value , Well, ARM ,Trial\n0.001,A4,C18,3\n1234 ,A3,C15, 2\n-0.25,A2,C14,1\n0.5,A1,C10,0\n"
+        " Value , Well, ARM ,Trial\n0.001,A4,C18,3\n1234 ,A3,C14, 2\n-0.25,A2,C10,1\n0.5,A1,C09,0\n"
     ),
     "numbers of trials as pandas writes them beside blanks": (
-        "trial,arm,value\n0.0,C10,0.5\n1.0,C14,-0.25\n2.0,C15,1234.0\n3.0,C18,0.001\n"
+        "trial,arm,value\n0.0,C09,0.5\n1.0,C10,-0.25\n2.0,C14,1234.0\n3.0,C18,0.001\n"
     ),
     "a minus as word processors write it": (
-        "trial,arm,value\n0,C10,+0.5\n1,C14,−0.25\n2,C15,1234.\n3,C18,0.001\n"
+        "trial,arm,value\n0,C09,+0.5\n1,C10,−0.25\n2,C14,1234.\n3,C18,0.001\n"
     ),
-    "lines that end early": "trial,arm,value\n0,C10,0.5\n1,C14,-0.25\n2,C15,1234\n3,C18,0.001\n4,C10\n",
+    "lines that end early": "trial,arm,value\n0,C09,0.5\n1,C10,-0.25\n2,C14,1234\n3,C18,0.001\n4,C09\n",
 }
 
 
@@ -80,10 +80,10 @@ def test_plates_of_many_kinds_are_read(plated: Path, kind: str) -> None:
 
 BAD_PLATES = {
     "plate.csv, line 3: trial 7 is unknown; the study has asked for 5": GOOD.replace(
-        "1,C14", "7,C14"
+        "1,C10", "7,C10"
     ),
-    "plate.csv, line 3: trial 1 is of 'C14' and the line says 'C15'": GOOD.replace("C14", "C15"),
-    "plate.csv, line 3: trial 1 is of 'C14' and the line says ''": GOOD.replace("C14", ""),
+    "plate.csv, line 3: trial 1 is of 'C10' and the line says 'C14'": GOOD.replace("C10", "C14"),
+    "plate.csv, line 3: trial 1 is of 'C10' and the line says ''": GOOD.replace("C10", ""),
     "plate.csv, line 3: the value 'high' is not a number": GOOD.replace("0.25", "high"),
     "plate.csv, line 3: the value '<0.25' is not a number": GOOD.replace("0.25", "<0.25"),
     "plate.csv, line 3: the value '25%' is not a number. Leave out the per cent sign": GOOD.replace(
@@ -97,22 +97,22 @@ BAD_PLATES = {
         GOOD.replace("0.25", '"1,234"')
     ),
     "plate.csv, line 2: '1,234' may be 1.234 or 1234. Write one of these.": (
-        "trial;arm;value\n0;C10;1,234\n1;C14;\n"
+        "trial;arm;value\n0;C09;1,234\n1;C10;\n"
     ),
-    "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C10;1.234,5\n",
+    "plate.csv, line 2: the value '1.234,5' is not a number": "trial;arm;value\n0;C09;1.234,5\n",
     "plate.csv, line 3 has 4 cells and the heading has 3": GOOD.replace("0.25", "0,25"),
-    "plate.csv, line 4: trial 1 is on line 3 too": GOOD + "1,C14,0.25\n",
-    "plate.csv, line 3: '' is not a trial number": GOOD.replace("1,C14", ",C14"),
-    "plate.csv, line 3: '1.5' is not a trial number": GOOD.replace("1,C14", "1.5,C14"),
-    "plate.csv, line 3: '-1' is not a trial number": GOOD.replace("1,C14", "-1,C14"),
-    "plate.csv, line 1 reads '0, C10, 0.5': a heading": GOOD.partition("\n")[2],
+    "plate.csv, line 4: trial 1 is on line 3 too": GOOD + "1,C10,0.25\n",
+    "plate.csv, line 3: '' is not a trial number": GOOD.replace("1,C10", ",C10"),
+    "plate.csv, line 3: '1.5' is not a trial number": GOOD.replace("1,C10", "1.5,C10"),
+    "plate.csv, line 3: '-1' is not a trial number": GOOD.replace("1,C10", "-1,C10"),
+    "plate.csv, line 1 reads '0, C09, 0.5': a heading": GOOD.partition("\n")[2],
     "'value' is missing": GOOD.replace("value", "result"),
     "plate.csv, line 1 has two columns 'arm': keep one": GOOD.replace("value", "arm,value"),
-    "add --semicolons": 'study,trial,arm,value;\n"s,0,C10,";0,5\n',
+    "add --semicolons": 'study,trial,arm,value;\n"s,0,C09,";0,5\n',
     "plate.csv is empty": "",
     "plate.csv is not text in UTF-8": b"PK\x03\x04\xff",
     "this plate belongs to the study 'other-12345678'": (
-        "study,trial,arm,value\nother-12345678,0,C10,0.5\n"
+        "study,trial,arm,value\nother-12345678,0,C09,0.5\n"
     ),
 }
 
@@ -134,7 +134,7 @@ def test_another_value_for_a_told_trial_is_an_error_with_both(plated: Path) -> N
     Path("plate.csv").write_text(GOOD)
     does("tell", "screen.toml", "plate.csv")
     before = fingerprint()
-    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26") + "2,C15,0.1\n")
+    Path("plate.csv").write_text(GOOD.replace("0.25", "0.26") + "2,C14,0.1\n")
     fails(run("tell", "screen.toml", "plate.csv"), 2, "line 3", "told 0.25 before and is 0.26 here")
     assert fingerprint() == before
 
@@ -226,12 +226,12 @@ def test_another_value_for_a_told_trial_says_what_to_do(plated: Path) -> None:
 
 
 RESULTS = {
-    "arm,value": "arm,value\nC10,0.5\nC14,-0.25\nC10,0.5\n",
-    "name and notes": "note,name,value\nx,C10,0.5\ny,C14,-0.25\n,C10,0.5\n",
-    "no heading": "C10,0.5\nC14,-0.25\nC10,0.5\n",
-    "semicolons and decimal commas": "Arm;Value\nC10;0,5\nC14;-0,25\nC10;0,5\n",
-    "keys": "key,arm,value\na,C10,0.5\nb,C14,-0.25\nc,C10,0.5\n",
-    "a blank": "arm,value\nC10,0.5\nC14,-0.25\nC10,0.5\nC15,\n",
+    "arm,value": "arm,value\nC09,0.5\nC10,-0.25\nC09,0.5\n",
+    "name and notes": "note,name,value\nx,C09,0.5\ny,C10,-0.25\n,C09,0.5\n",
+    "no heading": "C09,0.5\nC10,-0.25\nC09,0.5\n",
+    "semicolons and decimal commas": "Arm;Value\nC09;0,5\nC10;-0,25\nC09;0,5\n",
+    "keys": "key,arm,value\na,C09,0.5\nb,C10,-0.25\nc,C09,0.5\n",
+    "a blank": "arm,value\nC09,0.5\nC10,-0.25\nC09,0.5\nC14,\n",
 }
 
 
@@ -246,18 +246,18 @@ def test_a_file_of_arms_and_values_is_told_once_by_row(screen: Path, kind: str) 
     assert fingerprint() == before
     trials = shortlist.Study.load("screen.db").trials
     assert [(trial.name, trial.value) for trial in trials] == [
-        *(("C10", 0.5), ("C14", -0.25), ("C10", 0.5))
+        *(("C09", 0.5), ("C10", -0.25), ("C09", 0.5))
     ]
     with Path("results.csv").open("a") as file:
-        file.write("d,C15,1\n" if kind == "keys" else ",C15,1\n" if "notes" in kind else
-                   "C15;1\n" if ";" in RESULTS[kind] else "C15,1\n")  # fmt: skip
+        file.write("d,C14,1\n" if kind == "keys" else ",C14,1\n" if "notes" in kind else
+                   "C14;1\n" if ";" in RESULTS[kind] else "C14,1\n")  # fmt: skip
     assert asked("tell", "screen.toml", "results.csv")["taken"] == [3]
 
 
 def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
-    Path("results.csv").write_text("arm,value\nC10,5\nC14,0.2\n")
+    Path("results.csv").write_text("arm,value\nC09,5\nC10,0.2\n")
     does("tell", "screen.toml", "results.csv")
-    Path("results.csv").write_text("arm,value\nC10,0.5\nC14,0.2\nC14,0.3\n")
+    Path("results.csv").write_text("arm,value\nC09,0.5\nC10,0.2\nC10,0.3\n")
     result = run("tell", "screen.toml", "results.csv")
     fails(result, 2, "results.csv, line 2: this row was told before, as trial 0 with 5.0")
     fails(result, 2, "`shortlist correct screen.toml 0 --value=0.5 --reason TEXT`")
@@ -267,12 +267,12 @@ def test_a_changed_row_says_how_to_put_it_right(screen: Path) -> None:
 
 
 BAD_RESULTS = {
-    "results.csv, line 3: unknown arm 'C99'": "arm,value\nC10,0.5\nC99,0.2\n",
-    "results.csv, line 3: the value 'high' is not a number": "arm,value\nC10,0.5\nC14,high\n",
-    "results.csv, line 3: the key 'a' is on line 2 too": ("key,arm,value\na,C10,0.5\na,C14,0.2\n"),
-    "results.csv has two columns 'value': keep one": "arm,value,value\nC10,1,2\n",
-    "or arm and value, for results that nobody asked for": "arm,result\nC10,0.5\n",
-    "results.csv, line 2 has 3 cells and the heading has 2": "arm,value\nC10,0,5\n",
+    "results.csv, line 3: unknown arm 'C99'": "arm,value\nC09,0.5\nC99,0.2\n",
+    "results.csv, line 3: the value 'high' is not a number": "arm,value\nC09,0.5\nC10,high\n",
+    "results.csv, line 3: the key 'a' is on line 2 too": ("key,arm,value\na,C09,0.5\na,C10,0.2\n"),
+    "results.csv has two columns 'value': keep one": "arm,value,value\nC09,1,2\n",
+    "or arm and value, for results that nobody asked for": "arm,result\nC09,0.5\n",
+    "results.csv, line 2 has 3 cells and the heading has 2": "arm,value\nC09,0,5\n",
 }
 
 
