@@ -92,7 +92,7 @@ def test_every_plate_has_them_and_they_are_never_listed() -> None:
     assert "control" not in answer.table.columns
     table = study.table()
     assert table.index[table["control"]].tolist() == ["DMSO", "best known"]
-    assert table.loc["best known", "lower"] > table.loc["c7", "mean"]
+    assert table.loc["best known", "lower"] > table.loc["c7", "estimate"]
     assert answer.certain is not None
     assert not {"DMSO", "best known"} & set(answer.certain.undecided)
     assert "is never listed" in study.why(next(t for t in study.trials if t.name == "DMSO")).words
@@ -267,7 +267,8 @@ def test_a_control_says_nothing_of_what_is_linear(seed: int, row: tuple[float, .
         study.shortlist.guarantee.rests_on
     )
     assert "24 arms" in next(each.words for each in study.health() if each.name == "rank")
-    assert study.table().loc["DMSO", "mean"] < study.table()["mean"].drop("DMSO").min() - 1.0
+    shown = study.table()["estimate"]
+    assert shown["DMSO"] < shown.drop("DMSO").min() - 1.0
 
 
 def test_words_about_controls_name_what_is_meant() -> None:

@@ -29,7 +29,7 @@ def described(line: str) -> None:
         ("sigma = 'bounded'\nreward_range = [0.0, 1e-99]", 1e-100),
         ("delta = 1e-300", 1.0),
         ("delta = 0.49", 1.0),
-        ("epsilon = 1e300", 1.0),
+        ("epsilon = 1e99", 1.0),
         ("epsilon = 1e-300", 1.0),
         ("budget = 1000000000000000000", 1.0),
         ("lease = '100000 days'", 1.0),
@@ -61,6 +61,7 @@ def test_what_is_accepted_is_good_for_every_command(
     [
         ("sigma = 1e300", "measure in another unit"),
         ("sigma = 5e-324", "measure in another unit"),
+        ("epsilon = 1e300", "epsilon is in the units of the results"),
         ("sigma = 'bounded'\nreward_range = [0.0, 1e300]", "measure in another unit"),
         ("lease = '3000000 days'", "at most 1e+10 seconds"),
     ],

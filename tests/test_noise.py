@@ -665,7 +665,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"sigma": "estimate_per_arm"}, "did you mean 'estimate per arm'"),
     ({"sigma": "estimate per arm", "reward_range": (0, 1)}, "only be used with sigma='bounded'"),
     ({"sigma": "0.5"}, "Write 0.5, without quotes"),
-    ({"sigma": None, "reward_range": (0, 1)}, "reward_range can only be used with sigma='bounded'"),
+    ({"sigma": None, "reward_range": (0, 1)}, r"reward_range=\(0, 1\) needs sigma='bounded'"),
     ({"sigma": "estimate", "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
     ({"sigma": EACH, "reward_range": (0, 1)}, "can only be used with sigma='bounded'"),
     ({"sigma": "bounded"}, r"needs the range of the results: give reward_range=\(low, high\)"),

@@ -51,7 +51,7 @@ def test_means_are_at_the_level_of_the_average_block():
     table = study.table().sort_values("name")
     assert (np.abs(table["estimate"] - MEANS - np.mean(levels)) < 1.0).all()
     relative = MEANS - MEANS.mean()
-    level = float(table["mean"].mean())
+    level = float(table["estimate"].mean())
     assert (table["lower"] < relative + level).all()
     assert (table["upper"] > relative + level).all()
 
@@ -496,7 +496,7 @@ TRIED: dict[str, Callable[[], object]] = {
     "`costs=`": try_costs,
     "`budget=`": try_budget,
     '`trust="guide"`': try_guide,
-    "`algorithm=`": lambda: refused(lambda: begin(algorithm="Uniform"), "leave out algorithm="),
+    "`algorithm=`": lambda: refused(lambda: begin(algorithm="LUCB"), "leave out algorithm="),
     "`fail`, `cancel`": try_failures,
     "`widen`": try_widen,
     "`reopen`": try_reopen,

@@ -45,7 +45,7 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
         stages.append(said)
         return said
 
-    assert "0 evaluations. 0 of 20 initial pulls are told." in look()
+    assert "0 evaluations. 0 of 40 initial pulls are told." in look()
     does("ask", "screen.toml", "-n", 20, "--out", "plate.csv")
     said = look()
     assert "Open trials (20)" in said

@@ -336,7 +336,8 @@ def checked_seconds(
 
 def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
-    if ALGORITHMS.get(algorithm.name) == algorithm:
+    known = ALGORITHMS.get(algorithm.name)
+    if known is algorithm or known == algorithm:
         return {"name": algorithm.name}
     kind = type(algorithm).__name__
     return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -419,8 +419,7 @@ class Shifted(GuessAndVerify):
         tables = self._tables.with_rows(np.flatnonzero(inside))
         b, c, used = np.flatnonzero(inside), tables.others(inside), len(tables.namings)
         gaps = means[b][:, None] - means[c] + problem.epsilon
-        evidence, level = tables.latest(inside)
-        assert isinstance(evidence, PairEvidence)
+        evidence, level = cast("tuple[PairEvidence, float]", tables.latest(inside))
         counts = evidence is not tables.fall_back or used == len(self._shares)
         if counts:
             here = np.ix_(tables.of(inside), c)
