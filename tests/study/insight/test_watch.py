@@ -45,7 +45,7 @@ def test_a_finding_is_said_early() -> None:
 
 
 def test_a_doubt_that_stands_is_said_again_and_at_the_stop() -> None:
-    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.05, epsilon=0.001, seed=0)
+    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.001, seed=0)
     noise = np.random.default_rng(1)
     said_at: list[int] = []
     while not study.done and study.evaluations < 400:
