@@ -116,7 +116,9 @@ def status(
         say("\nThe shortlist" if answer.final else "\nThe shortlist so far")
         say(figures.to_string(index=False, float_format="{:z.4g}".format, na_rep="–"))
         if "estimate" in figures:
-            words = "A mean is the average of the arm's own pulls; lower and upper bound the estimate."
+            words = (
+                "A mean is the average of the arm's own pulls; lower and upper bound the estimate."
+            )
             say(fold(words))
         if in_full or not rejected:
             said = answer.guarantee.text if in_full else answer.guarantee.short
