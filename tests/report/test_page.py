@@ -626,7 +626,7 @@ def test_the_page_needs_no_script(fresh: Chromium, tmp_path: Path) -> None:
     ):
         assert words in shown
     fresh.open(saved("stopped", tmp_path))
-    assert fresh.run(dead) == 6 + 2  # headings of the table, and copies
+    assert fresh.run(dead) == 7 + 2  # headings of the table, and copies
 
 
 @pytest.mark.slow
