@@ -36,7 +36,7 @@ def pull_in_turns(state: State, updates: Updates, rounds: int, means: Reals, wob
 def direct(posterior: Posterior) -> tuple[np.ndarray, np.ndarray, float]:
     """Means, G and log det by a fresh solve in plain NumPy."""
     state = posterior.state
-    X, ridge, shift = state.features, state.regularization, state.shift[0]
+    X, ridge, shift = state.features, state.regularization, state.shift
     design = X.T @ (state.pulls[:, None] * X)
     V = ridge * np.eye(X.shape[1]) + design
     means = X @ np.linalg.solve(V, X.T @ state.sums)
