@@ -54,7 +54,7 @@ quick: .venv/installed
 # The oldest versions that are supported. Records are read as Numba lays out its arrays
 # (numerics/records.py), and the commands are what Typer makes of them.
 LOWEST = $(shell $(PYTHON) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-  needed = p['dependencies'] + p['optional-dependencies']['parquet']; \
+  more = p['optional-dependencies']; needed = p['dependencies'] + more['parquet'] + more['excel']; \
   print(*(each.replace('>=', '==') for each in needed))")
 
 .venv-oldest/installed: pyproject.toml

@@ -123,5 +123,5 @@ def finish() -> None:
 
 def tell_two() -> None:
     """Two results that nobody asked for: trials 0 and 1."""
-    does("tell", "screen.toml", "--arm", "C10", "--value", 0.5)
+    does("tell", "screen.toml", "--arm", "C09", "--value", 0.5)
     does("tell", "screen.toml", "--arm", "C14", "--value", 0.25)

@@ -20,7 +20,6 @@ import shortlist
 from examples.race import RACE
 from paths import TESTS
 from shortlist import Study
-from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.follow import Steps
 from shortlist.plans.engine import PlanProgress
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
@@ -328,7 +327,6 @@ def test_a_second_interruption_does_not_keep_the_first_from_being_mended(
 
 
 STRATEGIES = {
-    "Guess-and-verify": find_algorithm("Guess-and-verify"),
     "Race": RACE,
     "pairs-in-doubt": PairsInDoubt(budget=60),
 }

@@ -51,7 +51,7 @@ def test_means_are_at_the_level_of_the_average_block():
     table = study.table().sort_values("name")
     assert (np.abs(table["estimate"] - MEANS - np.mean(levels)) < 1.0).all()
     relative = MEANS - MEANS.mean()
-    level = float(table["mean"].mean())
+    level = float(table["estimate"].mean())
     assert (table["lower"] < relative + level).all()
     assert (table["upper"] > relative + level).all()
 

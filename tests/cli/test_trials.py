@@ -287,8 +287,8 @@ def test_of_a_thousand_names_only_the_nearest_are_printed(folder: Path) -> None:
 def test_correct_says_both_values_and_is_safe_to_repeat(screen: Path) -> None:
     tell_two()
     words = ("correct", "screen.toml", 0, "--value", "-0,5", "--reason", "sign forgotten")
-    assert "Trial 0 (C10): -0.5 in place of 0.5." in does(*words).stdout
-    assert "Trial 0 (C10) is -0.5 already." in does(*words).stdout
+    assert "Trial 0 (C09): -0.5 in place of 0.5." in does(*words).stdout
+    assert "Trial 0 (C09) is -0.5 already." in does(*words).stdout
     report = asked("export", "screen.toml")["rows"][0]
     assert (report["value"], report["first_value"]) == (-0.5, 0.5)
     assert report["correction"] == "sign forgotten"

@@ -76,7 +76,8 @@ def test_a_list_that_is_right_may_miss_a_better_arm() -> None:
     """Means 1.2, 0, 0 and -3: the list of both zeros is right up to 1, as the second best is 0."""
     names = ["best", "one", "other", "far"]
     study = shortlist.Study(arms=names, m=2, sigma=0.25, epsilon=1.0, seed=0, algorithm="UGapE")
-    for name, value, times in zip(names, [-0.5, 0.0, 0.0, -3.0], [1, 40, 40, 40], strict=True):
+    told = names[::-1], [-3.0, 0.0, 0.0, -0.5], [40, 40, 40, 1]
+    for name, value, times in zip(*told, strict=True):
         for _ in range(times):
             study.tell(arm=name, value=value)
     now = study.shortlist.certain

@@ -76,7 +76,7 @@ def test_a_copy_of_an_algorithm_is_the_same_algorithm(name: str) -> None:
     assert own not in others
 
 
-@pytest.mark.parametrize("name", ["Guess-and-verify", "Guess-and-verify (own results)", "Racing"])
+@pytest.mark.parametrize("name", ["Guess-and-verify", "Guess-and-verify (own results)", "LUCB"])
 def test_a_study_stored_with_a_copy_of_an_algorithm_is_loaded_by_its_name(
     name: str, tmp_path: Path
 ) -> None:

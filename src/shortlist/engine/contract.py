@@ -28,6 +28,9 @@ class Pace(NamedTuple):
     opening_pulls: str  # the same, after "whatever the results: "
     one_opening_pull: str  # what one of them is
     one_pull: str  # what a later one is for, before the pair of arms
+    # Evaluations, times the number of arms, that take some seconds to simulate; 0 where it takes as long
+    # however many there are.
+    simulated: int = 0
 
 
 ROUNDS = Pace(
@@ -36,6 +39,7 @@ ROUNDS = Pace(
     "initial pulls",
     "an initial pull",
     "was chosen to compare",
+    simulated=40_000_000,
 )
 PLANS = Pace(
     True,

@@ -117,7 +117,9 @@ class Planned(Algorithm):
 
     def __eq__(self, other: object) -> bool:
         """Whether both are made of the same parts, also where one is a copy of the other."""
-        return type(other) is type(self) and all(
+        if type(other) is not type(self) or other.name != self.name:
+            return False
+        return other is self or all(
             _made_of(getattr(self, part.name)) == _made_of(getattr(other, part.name))
             for part in fields(self)
         )

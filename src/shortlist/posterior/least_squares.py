@@ -2,8 +2,7 @@
 
 Rows of G that are not kept are made on demand, in the slot of the least recently used one. Each way to
 keep G (see ``State.layout``) has its own ``refresh``, which computes everything from counts
-and sums, and its own ``observe``, which takes in one evaluation. With a grid of shifts the shift rises
-(``raise_shift``) with λ_min(A), and ln det(I + A/shift) no longer grows with t.
+and sums, and its own ``observe``, which takes in one evaluation.
 """
 
 from __future__ import annotations

@@ -29,10 +29,10 @@ NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
 MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
 PROBE = 500  # evaluations after the first plan or the initial pulls: no study is cut off before
 # What is simulated follows from the problem alone, and not from how fast or busy the machine is: the
-# same seed gives the same forecast. Numbers of evaluations and of runs that take some seconds: of
-# algorithms that decide after every result, times the number of arms; of bets on results in a range;
-# and of plans, which take as long however many evaluations they have, times the number of arms.
-BY_ROUNDS, IN_RANGE, BY_PLANS = 40_000_000, 20_000, 1000
+# same seed gives the same forecast. Numbers of evaluations and of runs that take some seconds: of bets
+# on results in a range; and of plans, which take as long however many evaluations they have, times the
+# number of arms. Where decisions follow every result, ``Pace.simulated`` says it.
+IN_RANGE, BY_PLANS = 20_000, 1000
 FEWEST_RUNS = 2
 WITH_BUDGET = 4000  # evaluations after which no other group of studies with a budget is begun
 DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
@@ -334,8 +334,8 @@ def _forecast(
     setup = study.procedure.engine.setup
     fewest = len(setup.initial) + PROBE
     enough, most_runs = RUNS * MOST, RUNS  # evaluations in all
-    if not setup.pace.makes_plans:
-        enough = BY_ROUNDS // problem.arms
+    if setup.pace.simulated:
+        enough = setup.pace.simulated // problem.arms
     elif in_range:
         enough = IN_RANGE
     else:

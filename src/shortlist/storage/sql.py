@@ -454,7 +454,13 @@ class SQLStorage:
 
     def names(self) -> list[str]:
         with self._connected() as connection:
-            return [name for (name,) in self._rows(connection, _READ_NAMES)]
+            names = [name for (name,) in self._rows(connection, _READ_NAMES)]
+        for name in names:
+            if not isinstance(name, str):  # SQLite keeps anything in any column
+                raise DamagedStorage(
+                    f"{self.where}: the name of a study is stored as {name!r}. Restore it from a copy."
+                )
+        return names
 
     def sources(self) -> list[tuple[str, str]]:
         with self._connected() as connection:

@@ -336,7 +336,8 @@ def checked_seconds(
 
 def _described(algorithm: Algorithm) -> dict[str, Any]:
     """An algorithm as names and numbers; ``OWN`` stands for what is the user's code."""
-    if ALGORITHMS.get(algorithm.name) == algorithm:
+    known = ALGORITHMS.get(algorithm.name)
+    if known is algorithm or known == algorithm:
         return {"name": algorithm.name}
     kind = type(algorithm).__name__
     return {"name": algorithm.name, "kind": kind, "settings": algorithm.settings}
@@ -346,9 +347,9 @@ def _describes(described: object) -> bool:
     """Whether what is stored may be an algorithm as ``_described`` writes it."""
     if not isinstance(described, dict):
         return False
-    words = described.get("name"), described.get("kind", "")
+    name, kind = described.get("name"), described.get("kind", "")
     settings = described.get("settings", {})
-    return all(isinstance(word, str) for word in words) and isinstance(settings, dict)
+    return isinstance(name, str) and isinstance(kind, str) and isinstance(settings, dict)
 
 
 def _algorithm(described: dict[str, Any]) -> Algorithm:

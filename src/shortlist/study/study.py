@@ -933,10 +933,10 @@ class Study(View):
         >>> means = [0.5, 0.5, 0.1]
         >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
         >>> study.done, round(study.shortlist.certain.epsilon, 3)
-        (False, 0.086)
-        >>> study.widen(epsilon=0.1)
+        (False, 0.142)
+        >>> study.widen(epsilon=0.15)
         >>> study.done, study.problem.epsilon
-        (True, 0.1)
+        (True, 0.15)
         """
         if not self.aim.certifies:
             raise InvalidInput(

@@ -45,7 +45,7 @@ def test_a_finding_is_said_early() -> None:
 
 
 def test_a_doubt_that_stands_is_said_again_and_at_the_stop() -> None:
-    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.05, epsilon=0.001, seed=0)
+    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.001, seed=0)
     noise = np.random.default_rng(1)
     said_at: list[int] = []
     while not study.done and study.evaluations < 400:
@@ -62,7 +62,7 @@ def test_a_doubt_that_stands_is_said_again_and_at_the_stop() -> None:
 def test_two_equal_arms_are_said_to_be_alike_with_a_slack_within_the_range_seen() -> None:
     means = [0.5, 0.5, 0.4, 0.1]
     study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, seed=0)
-    [tie] = said(study, measured(means, 0.1), 600)
+    [tie] = said(study, measured(means, 0.1), 4000)
     assert isinstance(tie, LikelyTie)
     assert "'a' (" in str(tie)
     assert "'b' (" in str(tie)

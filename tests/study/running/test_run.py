@@ -565,7 +565,7 @@ def test_processes_ask_what_a_loop_would_ask(start: str) -> None:
     here, there = study(), study()
     here.run(by_seed, max_evaluations=25, progress=False)
     with processes(start) as pool:
-        there.run(by_seed, executor=pool, max_evaluations=25, progress=False)
+        there.run(by_seed, executor=pool, batch=1, max_evaluations=25, progress=False)
     assert there.fingerprint == here.fingerprint
 
 

@@ -187,7 +187,7 @@ def last_moment(study: View) -> Moment | None:
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
     >>> moment = last_moment(study)
     >>> moment.b, moment.c, bool(moment.table["gap_upper"][moment.c] == study.statistic)
-    (2, 1, True)
+    (2, 0, True)
     """
     if study.statistic is None:
         return None

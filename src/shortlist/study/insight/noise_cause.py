@@ -11,6 +11,7 @@ import numpy as np
 
 from shortlist.advice import goes_on
 from shortlist.arrays import Reals
+from shortlist.noise.bounded import within
 from shortlist.study.insight.finding import Finding
 from shortlist.study.view import View
 
@@ -45,7 +46,7 @@ def likely_cause(study: View) -> NoiseCause:
         return NoiseCause(
             f"All results are {low:g} or {high:g}: noise of two values needs a σ of half their "
             "distance.",
-            goes_on("with all results.", sigma="bounded", reward_range=(f"{low:g}", f"{high:g}")),
+            goes_on("with all results.", **within(low, high)),
             explains_all=True,
         )
     if (skew := _skewness(arms, values)) is not None and abs(skew) > SKEWED:
