@@ -164,7 +164,10 @@ def test_errors_name_the_column() -> None:
     with pytest.raises(InvalidFeatures, match=r"^feature 0 of arm 1 is inf"):
         Problem.of(frame.to_numpy(), 1, sigma=1.0)
     uneven = pd.DataFrame({"lr": [0.001, 0.002, 0.005], "depth": [300.0, 100.0, 100.0]})
-    words = " ".join(finding.words for finding in shortlist.Study(uneven, sigma=1.0, algorithm="m-LinGapE").health())
+    words = " ".join(
+        finding.words
+        for finding in shortlist.Study(uneven, sigma=1.0, algorithm="m-LinGapE").health()
+    )
     assert "Column 'depth' is " in words
     assert "times as large as 'lr'" in words
 

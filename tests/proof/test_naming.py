@@ -142,9 +142,7 @@ def test_bounds_of_differences_hold_the_evidence_of_both_directions():
     assert (low < high).all()
     np.testing.assert_allclose(evidence.log_e(b, c, -low), 2.0, atol=1e-3)
     np.testing.assert_allclose(evidence.log_e(c, b, high), 2.0, atol=1e-3)
-    half = Naming(
-        {mask(0).tobytes(): 0.05}, SubGaussian(Pairs(np.array([0]), K), np.full(K, 0.2))
-    )
+    half = Naming({mask(0).tobytes(): 0.05}, SubGaussian(Pairs(np.array([0]), K), np.full(K, 0.2)))
     for plan in plans("own", "known σ"):
         half.after(plan)
     low, high = difference_bounds([(half, 2.0)], np.array([0, 1]), np.array([1, 0]))

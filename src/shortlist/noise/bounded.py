@@ -173,6 +173,17 @@ class StatedRange:
         return InRange(*stated.limits, stated, algorithm)
 
 
+def within(low: float, high: float) -> dict[str, object]:
+    """The settings that say that results lie in a range, for advice.
+
+    Examples
+    --------
+    >>> within(0.0, 1.0)
+    {'sigma': 'bounded', 'reward_range': ('0', '1')}
+    """
+    return {"sigma": "bounded", "reward_range": (f"{low:g}", f"{high:g}")}
+
+
 def _range(given: object) -> tuple[float, float]:
     if given is None:
         raise InvalidSetting(
