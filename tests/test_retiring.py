@@ -450,7 +450,10 @@ def test_commands_retire_and_add(screen: Path) -> None:
     assert asked("add", "screen.toml", "C21")["added"] == ["C20", "C21"]
     does("widen", "screen.toml", "--epsilon", "0.01")
     report = asked("status", "screen.toml")
-    assert (report["added"], [each["arm"] for each in report["retired"]]) == (["C20", "C21"], ["C01"])
+    assert (report["added"], [each["arm"] for each in report["retired"]]) == (
+        ["C20", "C21"],
+        ["C01"],
+    )
     fails(run("add", "screen.toml"), 2, "name the study, and the new arms")
     names = ", ".join(f'"{name}"' for name in [*NAMES, "C20", "C21"])
     Path("screen.toml").write_text(f"arms = [{names}]\nm = 2\nsigma = 0.3\nseed = 1\n")

@@ -109,7 +109,9 @@ def test_the_guarantee_is_in_doubt_and_the_remedy_works_as_written():
     assert set(after.shortlist.names) == {"c6", "c7"}
     assert after.shortlist.guarantee.status == "proven"
     went = dict(after.shortlist.guarantee.conditions)["Carried over"]
-    assert went.startswith(f"Results carried over from an earlier study: {study.evaluations}. They guided")
+    assert went.startswith(
+        f"Results carried over from an earlier study: {study.evaluations}. They guided"
+    )
 
 
 @pytest.mark.parametrize("kind", ["normal", "coins", "skewed"])
