@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.errors import InvalidInput
+from shortlist.errors import InvalidInput, StudyStopped
 
 PAGE = Path(__file__).parents[1] / "docs" / "composes.md"
 MEANS = (0.9, 0.8, 0.25, 0.2, 0.15, 0.1)
@@ -95,7 +95,10 @@ class Instance:
     def work(self, until: int = MOST, failing: int | None = None) -> None:
         """Tell results until the study is done, or so many are in."""
         while not self.study.done and self.made < until:
-            trials = self.study.ask(EACH)
+            try:
+                trials = self.study.ask(EACH)
+            except StudyStopped:  # an arm that always fails was left out, which was all that was missing
+                break
             assert trials or self.study.done
             for trial in trials:
                 if trial.arm == failing:
@@ -158,7 +161,7 @@ def cells() -> Iterator[Any]:
 
 
 @pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
-@pytest.mark.parametrize(("event", "noise", "shared", "features"), cells())
+@pytest.mark.parametrize(("event", "noise", "shared", "features"), list(cells()))
 def test_it_ends_certified_and_right_or_says_in_one_sentence_why_it_cannot(
     event: str, noise: str, shared: str, features: str
 ) -> None:

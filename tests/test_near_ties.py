@@ -38,8 +38,8 @@ class Noise(NamedTuple):
     shift: float = 50.0
 
 
-def known(arms: int) -> NoiseModel:
-    return Known(np.full(arms, 0.2))
+def known(arms: int, sigma: float = 0.2) -> NoiseModel:
+    return Known(np.full(arms, sigma))
 
 
 def normal(at: Reals) -> Reals:
@@ -50,12 +50,13 @@ def two_point(rare: float, low: float, high: float, at: Reals) -> Reals:
     return np.where(at < rare, low, high)
 
 
+# The skewed ones are .129-sub-Gaussian (Kearns and Saul 1998).
 SIGNS, SKEWED = partial(two_point, 0.5, -0.2, 0.2), partial(two_point, 0.9, -0.03, 0.27)
 RARELY_LOW = partial(two_point, 0.1, -0.27, 0.03)
 NOISE = {
     "σ, normal": Noise(known, normal),
     "σ, ±σ": Noise(known, SIGNS),
-    "σ, skewed": Noise(known, SKEWED),
+    "σ, skewed": Noise(partial(known, sigma=0.13), SKEWED),
     "one unknown σ": Noise(lambda arms: Common(), normal),
     "unknown σ each": Noise(lambda arms: Unknown(), normal),
     "range, ±": Noise(lambda arms: InRange(), SIGNS, 0.1),

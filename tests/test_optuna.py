@@ -81,5 +81,5 @@ def test_an_objective_that_fixes_its_seed_is_named_as_the_cause() -> None:
     given = {"m": 1, "candidates": 4, "seed": 1, "progress": False}
     losses = list(TRUE)
     found = retest(searched(), lambda t: TRUE[t.suggest_categorical("choice", losses)], **given)
-    assert found.guarantee.status == "heuristic"
+    assert found.guarantee.status == "in doubt"
     assert "if the evaluation fixes its random seed" in found.guarantee.short
