@@ -167,11 +167,7 @@ class Naming:
         return found
 
     def now(self, b: Integers, c: Integers, epsilon: float) -> Reals:
-<<<<<<< HEAD
-        """Ln E of each pair by all plans so far; −∞ if the naming has no such pair."""
-=======
         """The ln E of each pair by all plans so far; −∞ if the naming has no such pair."""
->>>>>>> w-proof
         found = np.full(len(b), -np.inf)
         known = np.flatnonzero(self.has(b, c))
         found[known] = self.evidence.log_e(b[known], c[known], epsilon)

@@ -315,14 +315,9 @@ def table(
         raise unknown_name("blocks", blocks, ["pool", "random"])
     shared = Blocks.of(values.shape[1] if blocks == "pool" else blocks)
     count = len(values)
-<<<<<<< HEAD
-    names = range(count) if arms is None else arms
-    problem = Problem.of(arms=names, m=m, sigma=noise, epsilon=(high - low) / 2)
-=======
     problem = Problem.of(
         arms=range(count) if arms is None else arms, m=m, sigma=noise, epsilon=(high - low) / 2.0
     )
->>>>>>> w-proof
     rows = np.ascontiguousarray(values.T)
     means = values.mean(axis=1)
     given = problem.features, means, m, noise.sigma, problem.names, models.recorded, rows
