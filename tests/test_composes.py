@@ -97,7 +97,9 @@ class Instance:
         while not self.study.done and self.made < until:
             try:
                 trials = self.study.ask(EACH)
-            except StudyStopped:  # an arm that always fails was left out, which was all that was missing
+            except (
+                StudyStopped
+            ):  # an arm that always fails was left out, which was all that was missing
                 break
             assert trials or self.study.done
             for trial in trials:
