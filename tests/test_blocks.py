@@ -196,11 +196,13 @@ def test_what_is_certain_is_less_than_the_range_and_ends_the_study(
     assert study.done
 
 
-@pytest.mark.parametrize("blocks", [400, "random"])
-def test_what_is_certain_of_a_near_tie_shrinks_with_the_blocks(blocks: Any) -> None:
-    """Two scores of three nearly tie: results on the same block differ by chance."""
+def test_what_is_certain_of_a_near_tie_shrinks_with_the_blocks() -> None:
+    """Two scores of three nearly tie: results on the same block differ by chance.
+
+    Of a pool nothing is certain before its leaders are known.
+    """
     scores = np.random.default_rng(3).random((3, 400)) < [[0.8], [0.5], [0.5]]
-    study = begun(arms=["a", "b", "c"], m=2, blocks=blocks, seed=2)
+    study = begun(arms=["a", "b", "c"], m=2, blocks="random", seed=2)
     found = []
     for _ in range(3):
         study.run(

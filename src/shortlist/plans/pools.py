@@ -265,7 +265,7 @@ class PoolSearch:
         leaders = self.leaders
         if leaders.sum() < self.question.m:
             self.inside = self.question.best(self.guess.fit.means)
-            return False
+            return self.slack(self.inside) <= self.question.epsilon + ALIKE
         self.inside = leaders
         bar, levels = self._bar(leaders), self._levels(leaders)
         others = np.flatnonzero(self.question.listable & ~leaders)

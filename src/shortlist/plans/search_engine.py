@@ -166,6 +166,15 @@ class Progress:
         return (self.missing <= 0 and bool(self.order)) or self._spent
 
     @property
+    def knows_all(self) -> bool:
+        """Whether every arm has its result on every block of a pool: nothing is random any more."""
+        search = self.search
+        if not isinstance(search, PoolSearch):
+            return False
+        left = int((~search.known[search.question.listable]).sum())
+        return 0 < left <= len(self.results) + len(self.beside)
+
+    @property
     def _spent(self) -> bool:
         return self.taken >= self.search.question.budget
 
@@ -419,10 +428,11 @@ class SearchEngine:
                 posterior.observe(arm, value)
                 asked = not steps.unasked[step]
                 now.take(arm, int(steps.blocks[step]), self.given(value), asked=asked)
-            if kind not in (TAKE, DECIDE) or position.is_stopped[0] or steps.held[step]:
+            stays = position.is_stopped[0] and not now.knows_all
+            if kind not in (TAKE, DECIDE) or stays or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
-            if now.is_over:
+            if now.is_over or now.knows_all:
                 self.decide(posterior, now, position)
             elif again:  # it is proven as it was; a part of a plan is no evidence
                 position.is_stopped[0] = 1
