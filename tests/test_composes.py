@@ -67,7 +67,7 @@ class Instance:
     """A study of an easy instance, and its measurements."""
 
     def __init__(self, noise: str, shared: str, features: str, event: str) -> None:
-        self.rng, self.shared, self.levels = np.random.default_rng(7), shared, dict[Any, float]()
+        self.rng, self.shared, self.levels = np.random.default_rng(8), shared, dict[Any, float]()
         self.noise = noise
         settings: dict[str, Any] = {**NOISES[noise], **SHARED[shared]}
         if event == "costs":

@@ -82,4 +82,4 @@ def test_an_objective_that_fixes_its_seed_is_named_as_the_cause() -> None:
     losses = list(TRUE)
     found = retest(searched(), lambda t: TRUE[t.suggest_categorical("choice", losses)], **given)
     assert found.guarantee.status == "in doubt"
-    assert "if the evaluation fixes its random seed" in found.guarantee.short
+    assert "evaluation fixes its random seed" in found.guarantee.short

@@ -276,8 +276,9 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
 
     Examples
     --------
-    >>> from shortlist.plans.guess_and_verify import GuessAndVerify
-    >>> check_strategy(GuessAndVerify)
+    >>> from functools import partial
+    >>> from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
+    >>> check_strategy(partial(PairsInDoubtStrategy, budget=60))
     """
     means = 0.5 + 0.4 * (FEATURES @ THETA)
     task = ReducedProblem(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)

@@ -88,7 +88,7 @@ class Planned(Algorithm):
     >>> own.bind(procedure.problem, "frequentist")
     Traceback (most recent call last):
         ...
-    shortlist.errors.InvalidSetting: Guess-and-verify (own results) uses its own bound ('named_sets'), which cannot be replaced: leave threshold=None, got 'frequentist'.
+    shortlist.errors.InvalidSetting: Guess-and-verify (own results) has no threshold that could be replaced: leave threshold=None, got 'frequentist'.
     """
 
     strategy: Callable[[ReducedProblem], Strategy]

@@ -536,9 +536,9 @@ class SearchEngine:
             )  # else it does not matter on which block they are
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
-            if lacks and lacks <= set(set_aside):  # more of the others would not end the plan
-                return None
             found = next(now.lacking(supposed, set_aside), None)
+            if found is None and lacks & set(set_aside):  # more of the others would not end the plan
+                return None
             found = found or next(now.beyond(supposed, set_aside), None)
             return found and decision._replace(arm=found.arm, block=found.block)
 

@@ -930,13 +930,13 @@ class Study(View):
         Examples
         --------
         >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
-        >>> means = [0.5, 0.5, 0.1]
+        >>> means = [0.5, 0.48, 0.1]
         >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
         >>> study.done, round(study.shortlist.certain.epsilon, 3)
-        (False, 0.142)
-        >>> study.widen(epsilon=0.15)
+        (False, 0.08)
+        >>> study.widen(epsilon=0.1)
         >>> study.done, study.problem.epsilon
-        (True, 0.15)
+        (True, 0.1)
         """
         if not self.aim.certifies:
             raise InvalidInput(

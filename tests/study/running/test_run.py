@@ -1017,7 +1017,7 @@ def test_the_line_says_from_the_start_what_to_expect() -> None:
     pool = {"sigma": "bounded", "reward_range": (0.0, 1.0), "blocks": 500}
     s = shortlist.Study(arms=range(40), m=3, seed=0, **pool)
     line = progress.describe(s, s.remaining().short)
-    assert line == "0 of at most 20,000 evaluations · at least 160 left · initial pulls"
+    assert line == "0 of at most 20,000 evaluations · at least 240 left · initial pulls"
 
 
 def test_the_line_projects_at_most_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
