@@ -7,9 +7,18 @@ import pytest
 
 from searching import FEATURES, MEANS, NOISES, SHARED, SIGMA, measuring, question
 from shortlist.errors import SingularDesign
-from shortlist.plans.design import by_chance, pair_design, rounded, spanning, spread_design
+from shortlist.plans.design import (
+    by_chance,
+    connected,
+    laplacian,
+    pair_design,
+    rooted,
+    rounded,
+    spanning,
+    spread_design,
+    whitened,
+)
 from shortlist.plans.guess import Guess, OpenPairs, Results
-from shortlist.plans.least_squares import connected, laplacian, rooted, whitened
 from shortlist.plans.noises import Totals
 from shortlist.plans.slots import Slots, turns_of
 

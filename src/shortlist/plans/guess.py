@@ -10,8 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.plans.design import by_chance, pair_design, rounded
-from shortlist.plans.least_squares import connected, laplacian, rooted, whitened
+from shortlist.plans.design import (
+    by_chance,
+    connected,
+    laplacian,
+    pair_design,
+    rooted,
+    rounded,
+    whitened,
+)
 from shortlist.plans.noises import TINY, NoiseModel, Pace, Totals
 from shortlist.plans.question import Question
 from shortlist.proof.contrasts import per_block

@@ -537,7 +537,9 @@ class SearchEngine:
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
             found = next(now.lacking(supposed, set_aside), None)
-            if found is None and lacks & set(set_aside):  # more of the others would not end the plan
+            if found is None and lacks & set(
+                set_aside
+            ):  # more of the others would not end the plan
                 return None
             found = found or next(now.beyond(supposed, set_aside), None)
             return found and decision._replace(arm=found.arm, block=found.block)

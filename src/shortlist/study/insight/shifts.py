@@ -20,7 +20,7 @@ import numpy as np
 from shortlist.advice import advise, goes_on
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
-from shortlist.plans.least_squares import laplacian, rooted
+from shortlist.plans.design import laplacian, rooted
 from shortlist.proof.contrasts import per_block
 from shortlist.study.trial import came_together
 from shortlist.study.view import View
