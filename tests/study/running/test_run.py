@@ -6,7 +6,6 @@ import io
 import multiprocessing
 import os
 import random
-import re
 import signal
 import sqlite3
 import threading
@@ -1396,19 +1395,3 @@ def test_an_error_names_the_trial_and_the_arm() -> None:
         assert "trial " in note
         assert "arm 'ash'" in note or "arm 'elm'" in note
         assert "run(max_failures=…)" in note
-
-
-def test_results_that_are_refused_are_named_and_no_file_is_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    study = shortlist.Study(arms=["ash", "elm", "oak"], m=1, sigma="estimate", seed=0)
-    with pytest.raises(InvalidInput, match="all replicates are 0 or 1") as raised:
-        study.run(lambda trial: float(trial.seed % 2), progress=False)
-    [note] = raised.value.__notes__
-    assert "to be told to another study: tell(arm=" in note
-    assert list(tmp_path.iterdir()) == []
-    other = study.continued(sigma="bounded", reward_range=(0, 1))
-    [(arm, value)] = re.findall(r"tell\(arm='(\w+)', value=([\d.]+)\)", note)
-    other.tell(arm=arm, value=float(value))
-    assert other.evaluations == study.evaluations + 1
