@@ -166,13 +166,21 @@ class Progress:
         return (self.missing <= 0 and bool(self.order)) or self._spent
 
     @property
-    def knows_all(self) -> bool:
-        """Whether every arm has its result on every block of a pool: nothing is random any more."""
-        search = self.search
-        if not isinstance(search, PoolSearch):
+    def is_settled(self) -> bool:
+        """Whether the list of a pool follows from what is known, by results that nobody asked for."""
+        search, more = self.search, [*self.results, *self.beside]
+        if not isinstance(search, PoolSearch) or not self.beside:
             return False
-        left = int((~search.known[search.question.listable]).sum())
-        return 0 < left <= len(self.results) + len(self.beside)
+        arms, _, values = _columns(more)
+        total, question = search.guess.total.plus(arms, values), search.question
+        lowest = np.where(question.listable, total.sums, -np.inf)
+        missing = np.maximum(search.size - total.pulls, 0)
+        inside = question.best(lowest)
+        outside = question.listable & ~inside
+        most = (lowest + missing)[outside].max(initial=-np.inf)
+        settled = most <= lowest[inside].min() + question.epsilon * search.size
+        # Once all is known the answer is about all of it, also after a stop.
+        return bool(settled and not (search.stopped and missing[question.listable].any()))
 
     @property
     def _spent(self) -> bool:
@@ -428,11 +436,11 @@ class SearchEngine:
                 posterior.observe(arm, value)
                 asked = not steps.unasked[step]
                 now.take(arm, int(steps.blocks[step]), self.given(value), asked=asked)
-            stays = position.is_stopped[0] and not now.knows_all
+            stays = position.is_stopped[0] and not now.is_settled
             if kind not in (TAKE, DECIDE) or stays or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
-            if now.is_over or now.knows_all:
+            if now.is_over or now.is_settled:
                 self.decide(posterior, now, position)
             elif again:  # it is proven as it was; a part of a plan is no evidence
                 position.is_stopped[0] = 1
