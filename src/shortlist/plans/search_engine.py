@@ -167,9 +167,9 @@ class Progress:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the list of a pool follows from what is known, by results that nobody asked for."""
+        """Whether the list of a pool follows from all that is known, or from what nobody asked for."""
         search, more = self.search, [*self.results, *self.beside]
-        if not isinstance(search, PoolSearch) or not self.beside:
+        if not isinstance(search, PoolSearch) or not more:
             return False
         arms, _, values = _columns(more)
         total, question = search.guess.total.plus(arms, values), search.question
@@ -178,9 +178,12 @@ class Progress:
         inside = question.best(lowest)
         outside = question.listable & ~inside
         most = (lowest + missing)[outside].max(initial=-np.inf)
+        if not missing[
+            question.listable
+        ].any():  # then the answer is about all of it, also after a stop
+            return True
         settled = most <= lowest[inside].min() + question.epsilon * search.size
-        # Once all is known the answer is about all of it, also after a stop.
-        return bool(settled and not (search.stopped and missing[question.listable].any()))
+        return bool(settled and self.beside and not search.stopped)
 
     @property
     def _spent(self) -> bool:
