@@ -117,11 +117,13 @@ class Progress:
         self.results: list[Result] = []
         for cell in [each for each in self.order if each in self.later]:
             self._fill(self.later.pop(cell)[0])
-        if self.missing:  # what nobody asked for does not wait any longer
-            for cell, (result, asked) in list(self.later.items()):
-                if not asked:
-                    self.beside.append(result)
-                    del self.later[cell]
+        # What nobody asked for waits for the turn of its block, unless that is further off than blocks are told.
+        turn = max((cell.block for cell in self.order), default=NO_BLOCK)
+        last = turn + len({cell.block for cell in self.later})
+        for cell, (result, asked) in list(self.later.items()):
+            if not asked and self.missing and not turn < cell.block <= last:
+                self.beside.append(result)
+                del self.later[cell]
 
     def _fill(self, result: Result) -> None:
         cell = self._cell(result)
@@ -191,8 +193,18 @@ class Progress:
 
     @property
     def inside(self) -> Mask:
-        """The m arms that would be answered now."""
-        return self.search.inside
+        """The m arms that would be answered now.
+
+        Before the stop, those of largest average where results wait for their block's turn: they guide what
+        is shown, and nothing else yet.
+        """
+        search = self.search
+        if search.stopped or not self.later or search.question.features is not None:
+            return search.inside
+        waiting = [*self.results, *self.beside, *(each for each, _ in self.later.values())]
+        arms, _, values = _columns(waiting)
+        total = search.guess.total.plus(arms, values)
+        return search.question.best(np.where(total.pulls > 0, total.averages, -np.inf))
 
     @property
     def uncounted(self) -> int:
