@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -200,12 +200,17 @@ class PoolSearch:
 
     separates = True  # results of an arm say nothing of others
 
-    @property
-    def unknown(self) -> Iterator[Cell]:
-        """The cells without a result, question by question, of arms that may be listed."""
+    def unknown(self, gone: Collection[Cell], set_aside: Collection[int]) -> Cell | None:
+        """The first cell without a result, question by question, of arms that may be listed; None if there is none.
+
+        Without those that are ``gone``, and without some arms.
+        """
         for question in self.order.tolist():
             for arm in np.flatnonzero(self.question.listable & ~self.known[:, question]).tolist():
-                yield Cell(arm, question)
+                cell = Cell(arm, question)
+                if cell not in gone and arm not in set_aside:
+                    return cell
+        return None
 
     def widen(self, epsilon: float) -> None:
         """Judge with a larger ε: evidence holds for every bar at once."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property, partial
-from heapq import heapify, heappop, heapreplace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -287,7 +286,7 @@ class Progress:
 
     def decision(self, *, stop: bool) -> Decision:
         """What was decided: the pair, and what to evaluate next."""
-        first = next(self.lacking(Counter(), ()), Cell(NO_ARM))
+        first = self.lacking(Counter(), ()) or Cell(NO_ARM)
         at = self.search.boundary
         return Decision(
             stop=stop,
@@ -301,47 +300,35 @@ class Progress:
             block=first.block,
         )
 
-    def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
-        """What the plan lacks, without what is ``supposed`` to come, in order."""
-        left = {cell: n - supposed[cell] for cell, n in self.wanted.items() if n}
-        first = [
-            (self.places[cell][-n], cell)
-            for cell, n in left.items()
-            if n > 0 and cell.arm not in set_aside
+    def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Cell | None:
+        """The first that the plan lacks, without what is ``supposed`` to come; None if it lacks nothing."""
+        left = [
+            (self.places[cell][supposed[cell] - n], cell)
+            for cell, n in self.wanted.items()
+            if n > supposed[cell] and cell.arm not in set_aside
         ]
-        heapify(first)
-        while first:
-            _, cell = first[0]
-            yield cell
-            left[cell] -= 1
-            if left[cell]:
-                heapreplace(first, (self.places[cell][-left[cell]], cell))
-            else:
-                heappop(first)
+        return min(left)[1] if left else None
 
-    def beyond(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Iterator[Cell]:
+    def beyond(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Cell | None:
         """What to evaluate where all of the plan is under way: the same again, on later blocks."""
         shared = self.search.question.shared
         arms = [cell.arm for cell in self.order if cell.arm not in set_aside]
         if not arms:
-            return
+            return None
         if shared is None or shared.requested:
-            more = sum(supposed.values()) - self.until_decision
-            for turn in range(max(more, 0), max(more, 0) + 10**9):
-                yield Cell(arms[turn % len(arms)])
-            return
+            # With what came beside the plan, so that open trials of which nothing is heard are replaced.
+            more = max(sum(supposed.values()) - self.until_decision, 0) + len(self.beside)
+            return Cell(arms[more % len(arms)])
+        told = {Cell(each.arm, each.block) for each in (*self.beside, *self.results)}
+        gone = {cell for cell, n in supposed.items() if n} | told | self.later.keys()
         if isinstance(self.search, PoolSearch):
-            told = {Cell(each.arm, each.block) for each in (*self.beside, *self.results)}
-            for cell in self.search.unknown:
-                if not (supposed[cell] or cell in told or cell.arm in set_aside):
-                    yield cell
-            return
-        each = list(dict.fromkeys(arms))
-        for block in range(max(cell.block for cell in self.order) + 1, 2**53):
+            return self.search.unknown(gone, set_aside)
+        each, block = list(dict.fromkeys(arms)), max(cell.block for cell in self.order) + 1
+        while True:
             for arm in each:
-                cell = Cell(arm, block)
-                if not supposed[cell] and cell not in self.later:
-                    yield cell
+                if (cell := Cell(arm, block)) not in gone:
+                    return cell
+            block += 1
 
 
 def _corrected(search: Search, at: tuple[int, int, float]) -> None:
@@ -559,12 +546,12 @@ class SearchEngine:
             )  # else it does not matter on which block they are
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
-            found = next(now.lacking(supposed, set_aside), None)
+            found = now.lacking(supposed, set_aside)
             if found is None and lacks & set(
                 set_aside
             ):  # more of the others would not end the plan
                 return None
-            found = found or next(now.beyond(supposed, set_aside), None)
+            found = found or now.beyond(supposed, set_aside)
             return found and decision._replace(arm=found.arm, block=found.block)
 
         return decide
