@@ -63,6 +63,9 @@ def test_a_stored_study_is_the_study_in_memory(
         if memory.done:
             memory.reopen()
             stored.reopen()
+        if memory.set_aside:
+            memory.readmit()
+            stored.readmit()
         action = choices.integers(10)
         pending = memory.pending
         if action < 4 or not pending:
