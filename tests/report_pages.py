@@ -98,7 +98,7 @@ STUDIES: dict[str, Callable[[], shortlist.Study]] = {
     "audited": lambda: played(algorithm=None, audit=True),
     "in its audit": lambda: played(algorithm=None, audit=True, most=60),
     "not linear": rejected,
-    "by default, running": lambda: played(algorithm=None, most=40, fail=1),
+    "by default, running": lambda: played(algorithm=None, most=60, fail=1),
     "by default, begun": lambda: played(algorithm=None, most=9),
     "hostile": lambda: played(
         len(HOSTILE), arms=HOSTILE, name=EVIL, fail=2, reason=EVIL, seed=3, most=250

@@ -89,6 +89,7 @@ REASON_SHOWN = 200  # characters of the last reason of an arm that fails
 SHOWN = 60  # characters of what is no trial
 WITH_KEY = "key "  # how the worker of a trial begins that was asked for with a key
 NEVER = int(np.iinfo(np.int64).max)
+BESIDE = ("unasked", "carried")  # origins of results that this study did not ask for
 # Of results that came in while a trial was open: times the most for any of those told last. Then it is
 # overdue, and sooner where there is nothing else to ask for.
 OVERDUE, OVERDUE_AT_THE_END = 8, 2
@@ -787,7 +788,7 @@ class Ledger:
                 _write(steps, place, own)
                 self._order.append((own, own.value))
                 continue
-            value = self._value_at(step, change)
+            value = self._value_at(step, change) if step.corrections else step.value or 0.0
             _write(steps, place, step, value)
             self._order.append((step.number, value))
             del self.unsettled[step.number]
@@ -936,7 +937,7 @@ def _write(steps: Steps, place: int, step: Trial | Marker, told: float = 0.0) ->
         kind, arm, block, value = DECIDE, step.arm, step.block_index, 0.0
     steps.kinds[place], steps.arms[place] = kind, arm
     steps.blocks[place], steps.values[place] = block, value
-    steps.unasked[place] = isinstance(step, Trial) and not step.was_asked
+    steps.unasked[place] = isinstance(step, Trial) and step.cause.origin in BESIDE
 
 
 def _is_closed(trial: Trial, wanted: str) -> TrialClosed:

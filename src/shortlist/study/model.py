@@ -51,7 +51,8 @@ class Model:
         self.procedure = self.first_procedure = procedure
         self._added = 0  # how often arms were added
         self.posterior = procedure.engine.posterior()
-        self._taken: list[Steps] = []  # all results, where a search may need single ones
+        # The arms, blocks and values of all results, where a search may need single ones.
+        self._taken: list[tuple[Integers, Integers, Reals]] = []
         self.round: Any = procedure.engine.round()
         # What to evaluate next and why, or why to stop; None before the first round.
         self.decision: Decision | None = None
@@ -160,7 +161,7 @@ class Model:
         taken = self._past
         values = taken.values.copy()  # noqa: PD011
         values[place] = value
-        self._taken = [replace(taken, values=values)]
+        self._taken = [(taken.arms, taken.blocks, values)]
         self.procedure.changing.correct(self.round, place, value)
         self._remember()
         self._decide_again()
@@ -168,10 +169,11 @@ class Model:
     @property
     def _past(self) -> Steps:
         """All results so far, in order."""
-        for each in self._taken[1:]:
-            self._taken[0] = self._taken[0].then(each)
-        del self._taken[1:]
-        return self._taken[0] if self._taken else Steps.empty(0)
+        columns = [np.concatenate(each) for each in zip(*self._taken, strict=True)]
+        steps = Steps.empty(len(columns[0]) if columns else 0)
+        for mine, told in zip((steps.arms, steps.blocks, steps.values), columns, strict=False):  # noqa: PD011
+            mine[:] = told
+        return steps
 
     def _remember(self) -> None:
         """A posterior of all results so far."""
@@ -215,7 +217,8 @@ class Model:
         position.next[0] = position.is_in[0] = 0
         told = steps.kinds == TAKE
         if told.any():
-            self._taken.append(steps.mapped(lambda each: each[told]))
+            taken = steps.arms[told], steps.blocks[told], steps.values[told]  # noqa: PD011
+            self._taken.append(taken)
         while position.next[0] < len(steps.kinds):
             decided_at = int(position.decided_at[0])
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)
