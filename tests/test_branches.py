@@ -29,7 +29,7 @@ MOST = {
     "kind of noise": 0,
     "reward_range": 13,
     "class of algorithm": 1,
-    "makes_plans": 3,
+    "makes_plans": 2,
 }
 
 

@@ -71,7 +71,7 @@ def intervals(
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
     >>> figure = shortlist.plot.intervals(study)
     >>> [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    ['★ 2 (b)', '1', '0 (c)']
+    ['★ 2 (b)', '1 (c)', '0']
     """
     moment = moment_of(study, history)
     if moment is None:

@@ -67,7 +67,7 @@ def shrinking(
     >>> _ = study.run(lambda trial: [0.1, 0.5, 0.9][trial.arm], progress=False)
     >>> arms, difference = shortlist.plot.shrinking(study).axes
     >>> [text.get_text() for text in arms.get_legend().get_texts()]
-    ['★ 2 (b)', '0 (c)']
+    ['★ 2 (b)', '1 (c)']
     """
     past = study.history() if history is None else history
     moment = past.last if study.evaluations else None

@@ -86,7 +86,7 @@ class ShortlistSearchCV(GridSearchCV):  # type: ignore[misc]
     ... )
     >>> search.fit(*load_iris(return_X_y=True)).best_params_
     {'n_neighbors': 5}
-    >>> search.n_full_search_, search.n_evaluations_ < 150
+    >>> search.n_full_search_, search.n_evaluations_ < 200
     (300, True)
     """
 
