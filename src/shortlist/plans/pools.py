@@ -27,6 +27,7 @@ from shortlist.proof.refuting import Refutation, share_at
 
 FIRST, GROWTH = 6, 0.15  # questions that all are compared on; and how many more each time
 FAR = 1.6  # standard errors below the m-th best: an arm leaves the exploration
+LAST = 3.0  # the same for the last beside the m best: where it is near, both are to be known anyhow
 WORTH = 0.01  # of the table: so little is left to complete, and exploring ends
 TRIAL = 16  # questions for an arm that was added
 PART = 0.1  # of what an arm seems to lack, for a plan
@@ -309,10 +310,11 @@ class PoolSearch:
                 means = np.where(arms, self.guess.fit.means, -np.inf)
                 best, some = np.argsort(-means, kind="stable")[:m], np.flatnonzero(arms)
                 apart, errors = self._apart(int(best[-1]), some)
-                self._alive[np.setdiff1d(some[apart > FAR * errors], best)] = False
+                far = FAR if len(some) > m + 1 else LAST
+                self._alive[np.setdiff1d(some[apart > far * errors], best)] = False
                 arms &= self._alive
             left = int(arms.sum()) * (self.size - t)
-            if t >= self.size or arms.sum() <= m + 1 or (t and left < WORTH * self.known.size):
+            if t >= self.size or arms.sum() <= m or (t and left < WORTH * self.known.size):
                 return []
             self._explored = min(self.size, t + max(FIRST, int(GROWTH * t)))
 
