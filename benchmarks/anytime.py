@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
@@ -122,7 +121,7 @@ def followed(
         queued = model.decision.queued
         arms = [model.decision.arm, *([] if queued is None else [queued])]
         if procedure.engine.setup.pace.makes_plans:
-            arms = [cell.arm for cell in model.round.lacking(Counter(), ())]
+            arms = [cell.arm for cell, n in model.round.wanted.items() for _ in range(n)]
 
 
 def wrong(case: Case, listed: np.ndarray, said: Certified) -> set[str]:
