@@ -16,7 +16,7 @@ from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guess_and_verify import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
-from shortlist.rules.registry import AUTO
+from shortlist.gifa.thresholds import AUTO
 
 # For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")

@@ -22,8 +22,8 @@ from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
 from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear, Relation, Unrelated, relation_on
-from shortlist.rules.registry import AUTO
-from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
+from shortlist.gifa.thresholds import AUTO
+from shortlist.engine.threshold import ArmInterval, StrategyThreshold, ThresholdInputs
 
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"

@@ -33,7 +33,7 @@ from shortlist.engine.follow import (
     Steps,
 )
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 from shortlist.printable import cut, on_one_line
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
