@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.rules.rule import rule
 
 import shortlist
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.contract import Runs
-from shortlist.rules.rule import rule
 from shortlist.simulation.chunk import Chunk
 
 PATIENCE = 60.0

@@ -18,7 +18,6 @@ from shortlist.engine.threshold import ThresholdInputs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
 from shortlist.gifa.engine import Engine
-from shortlist.spanning import INITIALIZATIONS, in_units, span, weakest_direction
 from shortlist.gifa.round import Recipe
 from shortlist.gifa.rules import RULES, Choice, Rule, find_rule
 from shortlist.gifa.thresholds import (
@@ -33,6 +32,7 @@ from shortlist.numerics.blockwise import condition, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
+from shortlist.spanning import INITIALIZATIONS, in_units, span, weakest_direction
 
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper
@@ -120,10 +120,7 @@ class GIFA(Algorithm):
         ridge = self.regularization
         return {
             "name": self.name,
-            **{
-                kind: OWN if rule.is_own else rule.name
-                for kind, rule in self.rules.items()
-            },
+            **{kind: OWN if rule.is_own else rule.name for kind, rule in self.rules.items()},
             "threshold": threshold_name(self.threshold),
             "allocation": self.allocation,
             "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),

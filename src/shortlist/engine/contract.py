@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import NO_BLOCK, Integers, Mask, Reals
+from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.fits import Posterior

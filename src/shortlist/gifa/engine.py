@@ -306,7 +306,9 @@ class Engine:
             sums=np.zeros(arms) if count == 1 else None,
         )
         for first in range(0, count, at_once):
-            self._simulate(rewards, np.arange(first, min(first + at_once, count)), max_samples, found)
+            self._simulate(
+                rewards, np.arange(first, min(first + at_once, count)), max_samples, found
+            )
         return found
 
     def _simulate(self, rewards: Rewards, ids: Integers, most: int, found: Runs) -> None:

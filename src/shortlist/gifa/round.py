@@ -16,7 +16,9 @@ from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = 1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
+NEAR = (
+    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
+)
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -173,7 +175,12 @@ class Round:
     def __init__(self, recipe: Recipe, fits: Fits, seeds: Words, memory: Memory) -> None:
         setup = recipe.setup
         self.recipe, self.fits, self.seeds, self._memory = recipe, fits, seeds, memory
-        self.m, self.sigma, self.epsilon, self.noise = setup.m, setup.sigma, setup.epsilon, setup.noise
+        self.m, self.sigma, self.epsilon, self.noise = (
+            setup.m,
+            setup.sigma,
+            setup.epsilon,
+            setup.noise,
+        )
         self.t, self.means, self.variances, self.pulls = (
             fits.observed, fits.means, fits.variances, fits.pulls
         )  # fmt: skip
@@ -332,7 +339,9 @@ class Round:
         K, m, means = self.arms, self.m, self.means
         J = np.nonzero(inside)[1].reshape(len(self), m)
         B = np.array(self.columns(J))
-        bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(axis=1)
+        bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(
+            axis=1
+        )
         B[self.runs[:, None], np.arange(m), J] = -np.inf
         mth = np.partition(B, K - m, axis=2)[:, :, K - m]
         worst = mth.max(axis=1)[:, None]
@@ -351,7 +360,11 @@ class Round:
         upper, lower = (each[0] for each in self._ends())
         near = NEAR * float((upper - lower).max() + np.abs(self.means).max())
         found, worst = np.full(K, np.inf), np.inf
-        guess = np.argpartition(-self.means[0], m)[:m] if last is None else np.flatnonzero(last.inside[0])
+        guess = (
+            np.argpartition(-self.means[0], m)[:m]
+            if last is None
+            else np.flatnonzero(last.inside[0])
+        )
         high, ordered = np.zeros(0, np.int64), 0
         for js in (guess, np.setdiff1d(np.arange(K), guess)):
             tried = min(2 * m + 6, K)
@@ -366,7 +379,9 @@ class Round:
                     left = upper[high[tried]] if tried < ordered else upper[high[-1]]
                 may = value <= worst + near
                 js, value = js[may], value[may]
-                known = left - lower[js] <= value - near if tried < K else np.ones(len(js), np.bool_)
+                known = (
+                    left - lower[js] <= value - near if tried < K else np.ones(len(js), np.bool_)
+                )
                 found[js[known]], js = value[known], js[~known]
                 tried = min(4 * tried, K)
             worst = float(found[guess].max())
@@ -386,7 +401,9 @@ class Round:
         return found
 
 
-def decide(recipe: Recipe, fits: Fits, seeds: Words, memory: Memory, *, stops: bool = True) -> Decided:
+def decide(
+    recipe: Recipe, fits: Fits, seeds: Words, memory: Memory, *, stops: bool = True
+) -> Decided:
     """One round of every run, up to the pull; ``memory`` is brought up to date."""
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
