@@ -207,8 +207,8 @@ class Procedure:
         bound = self.rebind(problem)
         if len(arms) == problem.arms:
             return bound
-        if bound.engine.searches:
-            found = bound.parts._replace(engine=changing(bound.engine).among(arms))
+        if hasattr(bound.engine, "among"):
+            found = bound.parts._replace(engine=bound.engine.among(arms))
             return replace(bound, make=lambda: found, left=arms)
         inner = self.rebind(problem.of_arms(arms))
         own = is_identity(inner.engine.setup.features)

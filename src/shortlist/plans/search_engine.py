@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,8 @@ from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.numerics.random import seed_stream
-from shortlist.plans.engine import make_pulls
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
-from shortlist.plans.results import PlanResults
 from shortlist.plans.search import Search
 from shortlist.posterior.posterior import Posterior
 from shortlist.proof.naming import share_of
@@ -384,6 +382,11 @@ class SearchEngine:
         return Search(self.question, seed)
 
     @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return False
+
+    @property
     def adjusts(self) -> bool:
         """Whether more than an arm's own results make what is taken for its mean."""
         shared = self.question.shared
@@ -399,6 +402,7 @@ class SearchEngine:
             epsilon=self.question.epsilon * self.scale.width,
             noise=self.noise,
             initial=self._search(0).slots.arms,
+            alone=self.alone,
             aim=self.aim,
             pace=PLANS,
         )
@@ -680,17 +684,14 @@ class SearchEngine:
                 return np.asarray(parameters[np.array(drawn)[blocks], arms])
 
             return of_rows
-        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream = reward.pointer, np.zeros(4, np.uint64)
+        stream = np.zeros(4, np.uint64)
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
 
         def each(arms: Integers, blocks: Integers) -> Reals:
-            results, values = PlanResults.none(self.question.arms, len(arms)), np.empty(len(arms))
-            plan = np.bincount(arms, minlength=self.question.arms)
+            order, values = np.argsort(arms, kind="stable"), np.empty(len(arms))
             with np.errstate(over="ignore"):
-                simulate(plan, call, parameters, stream, len(arms), results)
-            values[np.argsort(arms, kind="stable")] = results.values
+                values[order] = [reward(int(arm), parameters, stream) for arm in arms[order]]
             return values
 
         return each
