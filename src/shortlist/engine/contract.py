@@ -113,7 +113,7 @@ class Gaps(NamedTuple):
 class AnyEngine(Protocol):
     """What a study, a comparison and a report ask of an algorithm on its problem.
 
-    ``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy. A *round* is what
+    ``Engine`` runs rounds of gap indices, ``SearchEngine`` plans. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
     ``inside`` that would be answered now, for ``until_decision``, the number of results until it next
     checks whether to stop, and for its ``decision(stop=…)``.

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -373,5 +374,10 @@ class PairsInDoubt(ByPlans):
         own = Question.plain(problem, None if problem.is_classical else features)
         question = replace(own, budget=self.budget)
         given = question, features, np.ones(problem.arms), noise.scale
-        aim = Budget(self.budget)
-        return BudgetEngine(*given, strategy=lambda left: PairsInDoubtStrategy(question), aim=aim)
+        make = partial(_strategy, question)
+        return BudgetEngine(*given, strategy=make, aim=Budget(self.budget))
+
+
+def _strategy(question: Question, _: Integers) -> Strategy:
+    """A budget is spent on all arms: none of them retires."""
+    return PairsInDoubtStrategy(question)
