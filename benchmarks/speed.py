@@ -14,7 +14,7 @@ import numpy_loop
 import shortlist
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 
 REPEATS = 25
 INSTANCES = {

@@ -276,7 +276,7 @@ def test_an_objective_that_cannot_travel_leaves_nothing_behind(client: Any) -> N
 
 @pytest.mark.parametrize("given", ["client", "executor"])
 def test_comparisons_are_the_same_on_a_cluster(client: Any, given: str) -> None:
-    from shortlist.rules.rule import rule
+    from shortlist.gifa.rules import rule
 
     @rule("selection", needs=())
     def least_pulled(pair, arms, key):  # type: ignore[no-untyped-def]

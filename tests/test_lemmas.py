@@ -12,8 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shortlist.engine.engine import Engine
-from shortlist.engine.round import Decision
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
 from shortlist.rules.indices import individual, paired
 
 import shortlist

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 
 import shortlist
 from by_plans import run_by_plans

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.posterior.posterior import LEAST_SHARE, Posterior
-from shortlist.rules.initialization import span
+from shortlist.engine.fits import LEAST_SHARE, Posterior
+from shortlist.spanning import span
 
 import shortlist
 from examples.race import RACE
@@ -217,7 +217,7 @@ def test_a_plain_study_of_nearly_equal_arms_does_not_stop_by_rounding() -> None:
 def test_the_floor_covers_what_rounding_does_to_a_square(
     arms: int, bend: float, regularization: float
 ) -> None:
-    from shortlist.posterior.posterior import width_floor
+    from shortlist.engine.fits import width_floor
 
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.initialization import span
+from shortlist.spanning import span
 
 from shortlist import Study
 from shortlist.plans.design import rounded

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.gifa.thresholds import THRESHOLDS
 
 import shortlist
 from report_pages import Page, page_of, study_of

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from shortlist.allocations import game
 from shortlist.allocations.alternative import make_pairs
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 
 STEADY = settings(derandomize=True, deadline=None)
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.initialization import every_arm, span, weakest_direction
+from shortlist.spanning import every_arm, span, weakest_direction
 from shortlist.rules.registry import RULES
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.gifa.thresholds import THRESHOLDS
 
 import shortlist
 from shortlist import errors

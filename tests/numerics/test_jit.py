@@ -20,7 +20,7 @@ from typing import Annotated, Any
 import numba
 import numpy as np
 import pytest
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 
 import shortlist
 from forks import program
@@ -278,7 +278,7 @@ def test_a_cache_that_cannot_be_used_is_no_obstacle(tmp_path: Path) -> None:
     (tmp_path / "use.py").write_text(
         "import os\n"
         "from shortlist.numerics.jit import compile_at_once\n"
-        "from shortlist.numerics.random import run_seeds\n"
+        "from shortlist.seeds import run_seeds\n"
         "from shortlist.posterior.least_squares import log_of\n"
         "compile_at_once()\n"
         "os.environ.pop('HOME', None)\n"
@@ -395,7 +395,7 @@ def test_several_kinds_are_compiled_by_processes_of_their_own(
 
 
 def test_compile_leaves_no_threshold_to_the_first_study(monkeypatch: pytest.MonkeyPatch) -> None:
-    from shortlist.rules.thresholds import THRESHOLDS
+    from shortlist.gifa.thresholds import THRESHOLDS
 
     made: list[Any] = []
     monkeypatch.setattr(Function, "compile", lambda self: made.append(self))

@@ -12,7 +12,7 @@ import pytest
 import shortlist
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine import engine as engine_module
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 from shortlist.numerics.records import (
     LINE,
     SMALL,

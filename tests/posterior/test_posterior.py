@@ -11,7 +11,7 @@ from shortlist.posterior.least_squares import (
     refresh_whole,
     take_in,
 )
-from shortlist.posterior.posterior import Posterior, keeps_all_rows
+from shortlist.engine.fits import Posterior, keeps_all_rows
 from shortlist.posterior.state import State
 
 from shortlist.errors import SingularDesign

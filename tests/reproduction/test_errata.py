@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from shortlist.rules.thresholds import published_regularization
+from shortlist.gifa.thresholds import published_regularization
 
 from reproduction.errata import algorithm_of, errata, settings_in_words
 from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA, ONE_THRESHOLD, SIGMA

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.rule import ARGUMENTS, SIGNATURES
+from shortlist.gifa.rules import ARGUMENTS, SIGNATURES
 
 import shortlist
 from shortlist.errors import InvalidSetting

@@ -10,13 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
-from shortlist.rules.thresholds import (
-    THRESHOLDS,
-    TWO_ARM_PRIOR,
-    Threshold,
-    ThresholdInputs,
-    two_arm_threshold,
-)
+from shortlist.engine.threshold import ThresholdInputs
+from shortlist.gifa.thresholds import THRESHOLDS, TWO_ARM_PRIOR, Threshold, two_arm_threshold
 
 import shortlist
 from shortlist.study.answer import estimated

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.rule import rule
+from shortlist.gifa.rules import rule
 
 import shortlist
 from shortlist import errors

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.gifa.thresholds import THRESHOLDS
 
 import shortlist
 from shortlist import theory

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,12 @@ from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Se
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.numerics.random import seed_stream
-from shortlist.plans.engine import make_pulls
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
-from shortlist.plans.results import PlanResults
 from shortlist.plans.search import Search
 from shortlist.proof.naming import share_of
 from shortlist.rules import rewards
-from shortlist.rules.rule import Rule
+from shortlist.gifa.rules import Rule
 
 LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
@@ -383,6 +381,11 @@ class SearchEngine:
         return Search(self.question, seed)
 
     @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return False
+
+    @property
     def adjusts(self) -> bool:
         """Whether more than an arm's own results make what is taken for its mean."""
         shared = self.question.shared
@@ -398,6 +401,7 @@ class SearchEngine:
             epsilon=self.question.epsilon * self.scale.width,
             noise=self.noise,
             initial=self._search(0).slots.arms,
+            alone=self.alone,
             aim=self.aim,
             pace=PLANS,
         )
@@ -679,17 +683,14 @@ class SearchEngine:
                 return np.asarray(parameters[np.array(drawn)[blocks], arms])
 
             return of_rows
-        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream = reward.pointer, np.zeros(4, np.uint64)
+        stream = np.zeros(4, np.uint64)
         with np.errstate(over="ignore"):
             seed_stream(np.uint64(seed), stream)
 
         def each(arms: Integers, blocks: Integers) -> Reals:
-            results, values = PlanResults.none(self.question.arms, len(arms)), np.empty(len(arms))
-            plan = np.bincount(arms, minlength=self.question.arms)
+            order, values = np.argsort(arms, kind="stable"), np.empty(len(arms))
             with np.errstate(over="ignore"):
-                simulate(plan, call, parameters, stream, len(arms), results)
-            values[np.argsort(arms, kind="stable")] = results.values
+                values[order] = [reward(int(arm), parameters, stream) for arm in arms[order]]
             return values
 
         return each

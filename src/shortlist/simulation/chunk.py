@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 from shortlist.problem import Problem
 from shortlist.rules import rewards
-from shortlist.rules.rule import Rule
+from shortlist.gifa.rules import Rule
 from shortlist.study.insight.audit import chosen_arms, judge, sample_of
 
 Bytes = NDArray[np.uint8]

@@ -22,7 +22,7 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.engine.contract import Runs, joined
 from shortlist.errors import InvalidSetting, warn_caller
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 from shortlist.problem import Problem, checked_seed, suspicious_delta, whole_number
 from shortlist.simulation.chunk import Chunk, Sender, ThreadSender, chunks_of
 from shortlist.simulation.instances import Instance

@@ -17,7 +17,7 @@ from shortlist.noise import Noise
 from shortlist.numerics.blockwise import WHOLE, gram, least_squares
 from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rules import rewards as models
-from shortlist.rules.rule import Rule
+from shortlist.gifa.rules import Rule
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
 

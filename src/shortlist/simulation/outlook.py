@@ -15,7 +15,7 @@ from shortlist.errors import InvalidInput, InvalidSetting
 from shortlist.noise.noise import positive
 from shortlist.numerics.jit import notice
 from shortlist.problem import Problem
-from shortlist.rules.registry import AUTO
+from shortlist.gifa.thresholds import AUTO
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays, table
 from shortlist.simulation.results import clopper_pearson

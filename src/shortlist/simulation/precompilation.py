@@ -15,7 +15,7 @@ from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import GuaranteeInDoubt, unknown_name
 from shortlist.numerics.jit import compile_at_once
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import from_arrays
 from shortlist.study.study import Study

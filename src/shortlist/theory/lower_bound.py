@@ -16,7 +16,7 @@ from shortlist.arrays import Integers, Reals
 from shortlist.designs.xy import Design, optimal_design
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.linear import solve_lower, solve_upper
-from shortlist.rules.initialization import span
+from shortlist.spanning import span
 from shortlist.theory.truth import Instance, Truth
 
 ARMS = 400  # how many arms are looked at from the start; half as many may join in a round

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules.thresholds import THRESHOLDS, ThresholdInputs
+from shortlist.engine.threshold import ThresholdInputs
+from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.theory.complexity import CONSTANTS, m_lingape_optimized_proven, rows_of
 from shortlist.theory.truth import Instance, Truth
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from shortlist.engine.many_arms.memory import Memory, make_memory
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 from shortlist.posterior.state import State
 
 M, SCALE = 3, 2.0

@@ -14,7 +14,7 @@ from shortlist.allocations.allocation import NONE
 from shortlist.engine.engine import Engine
 from shortlist.engine.settings import may_skip_arms
 from shortlist.posterior.least_squares import UPDATES, Updates, take_in
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 from shortlist.posterior.state import WHOLE, State
 
 import shortlist
