@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
+from shortlist.simulation.chunk import Sender
 
 import shortlist
 from memory import peak
@@ -26,7 +27,6 @@ from shortlist.numerics import blockwise
 from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
-from shortlist.simulation.chunk import Sender
 from shortlist.study.insight.feature_findings import examine_features
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps

@@ -17,7 +17,7 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.follow import Position, Steps
 from shortlist.engine.round import Decision
 from shortlist.posterior.posterior import Posterior
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Rewards
 
 
 class Pace(NamedTuple):
@@ -28,9 +28,6 @@ class Pace(NamedTuple):
     opening_pulls: str  # the same, after "whatever the results: "
     one_opening_pull: str  # what one of them is
     one_pull: str  # what a later one is for, before the pair of arms
-    # Evaluations, times the number of arms, that take some seconds to simulate; 0 where it takes as long
-    # however many there are.
-    simulated: int = 0
 
 
 ROUNDS = Pace(
@@ -39,7 +36,6 @@ ROUNDS = Pace(
     "initial pulls",
     "an initial pull",
     "was chosen to compare",
-    simulated=40_000_000,
 )
 PLANS = Pace(
     True,
@@ -124,10 +120,6 @@ class AnyEngine(Protocol):
         """What it was made for, and how it stops."""
 
     @property
-    def benefits_from_threads(self) -> bool:
-        """Whether two threads make more runs than one: not where both need the interpreter."""
-
-    @property
     def searches(self) -> bool:
         """Whether what is asked may change on the way: see ``plans.search_engine``."""
 
@@ -199,13 +191,7 @@ class AnyEngine(Protocol):
         The round returned replaces ``current``. No new round begins where it is ``held``.
         """
 
-    def replicate(
-        self,
-        reward: Rule,
-        parameters: Reals,
-        seeds: NDArray[np.uint64],
-        max_samples: int,
-    ) -> Runs:
+    def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first pull to the stop."""
 
 
@@ -238,7 +224,8 @@ class ChangingEngine(AnyEngine, Protocol):
 class Runs:
     """What many replicates gave, one row per run.
 
-    ``sums`` are those of each arm's results, where there is only one run. For audited runs,
+    ``sums`` are those of each arm's results, where there is only one run; ``by`` says what made the
+    rounds, ``"NumPy"`` or ``"compiled"``. For audited runs,
     ``audited`` is how many of the samples tested whether the means are linear in the features, and
     ``rejected`` whether they are not.
     """
@@ -251,6 +238,7 @@ class Runs:
     sums: Reals | None = None
     audited: NDArray[np.int64] | None = None
     rejected: NDArray[np.bool_] | None = None
+    by: str = "NumPy"
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
@@ -258,5 +246,6 @@ def joined(parts: Iterable[Runs]) -> Runs:
     listed, columns = [replace(part, sums=None) for part in parts], dict[str, Any]()
     for column in fields(Runs):
         values: Any = [getattr(part, column.name) for part in listed]
-        columns[column.name] = None if values[0] is None else np.concatenate(values)
+        whole = values[0] is None or column.name == "by"
+        columns[column.name] = values[0] if whole else np.concatenate(values)
     return Runs(**columns)
