@@ -181,7 +181,7 @@ def test_few_runs_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
 # What runs are made of
 
 
-@pytest.mark.parametrize("name", ["auto", "LUCB"])
+@pytest.mark.parametrize("name", ["Guess-and-verify", "LUCB"])
 @pytest.mark.parametrize(
     "rewards",
     [
