@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-
-import shortlist
 from shortlist.plans.budget import BudgetStrategy
 from shortlist.plans.results import PlanResults
+
+import shortlist
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9], [-0.5, 0.4]])
 MEANS = X @ [1.0, 0.3]

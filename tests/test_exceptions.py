@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.plans.engine import PlanProgress
+from shortlist.plans.results import PlanResults
 
 import shortlist
 from examples.race import RACE
 from paths import TESTS
 from shortlist import Study
 from shortlist.engine.follow import Steps
-from shortlist.plans.engine import PlanProgress
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.results import PlanResults
 from shortlist.problem import Problem
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial

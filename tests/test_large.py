@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
-from shortlist.simulation.chunk import Sender
+from shortlist.rules import initialization
 
 import shortlist
 from memory import peak
@@ -25,7 +25,6 @@ from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.features import reduce_to_rank
 from shortlist.numerics import blockwise
 from shortlist.problem import Problem
-from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
 from shortlist.study.insight.feature_findings import examine_features
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
-import shortlist
 from shortlist.engine.engine import Engine
 from shortlist.engine.round import Decision
+from shortlist.posterior.posterior import Posterior
+from shortlist.rules.indices import individual, paired
+
+import shortlist
 from shortlist.features import reduce_to_rank
 from shortlist.numerics.order import mth_largest
-from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
-from shortlist.rules.indices import individual, paired
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from shortlist.posterior.posterior import Posterior
 
 import shortlist
 from by_plans import run_by_plans
@@ -26,7 +27,6 @@ from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded
 from shortlist.noise.given import Each
 from shortlist.noise.normality import mostly_equal
-from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.rewards import drawer

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.posterior.posterior import LEAST_SHARE, Posterior
+from shortlist.rules.initialization import span
 
 import shortlist
 from examples.race import RACE
 from shortlist import GIFA, Study, errors
 from shortlist.features import fits_own_units, reduce_to_rank
 from shortlist.numerics.blockwise import even
-from shortlist.posterior.posterior import LEAST_SHARE, Posterior
 from shortlist.problem import Problem
-from shortlist.rules.initialization import span
 
 ALGORITHMS = [
     "auto",

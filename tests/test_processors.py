@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.rules.initialization import span
 
 from shortlist import Study
 from shortlist.plans.design import rounded
 from shortlist.problem import Problem
-from shortlist.rules.initialization import span
 from shortlist.study.insight.audit import chosen_arms
 
 DOSES = np.column_stack([np.ones(40), np.linspace(0.0, 10.0, 40)])

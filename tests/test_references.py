@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
+from shortlist.rules.thresholds import THRESHOLDS
 
 import shortlist
 from report_pages import Page, page_of, study_of
@@ -15,7 +16,6 @@ from shortlist.catalog.registry import ALGORITHMS
 from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.references import PAPER, SOFTWARE, Work, named_in, names, work
 from shortlist.report.methods import cited
-from shortlist.rules.thresholds import THRESHOLDS
 
 ROOT = Path(__file__).parents[1]
 

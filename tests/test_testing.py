@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-import shortlist
-from examples.race import Race
-from shortlist.errors import DamagedStorage
 from shortlist.plans.results import PlanResults
 from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules import rewards
 from shortlist.rules.rule import REGISTRY, Rule
 from shortlist.rules.thresholds import THRESHOLDS
+
+import shortlist
+from examples.race import Race
+from shortlist.errors import DamagedStorage
 from shortlist.storage.base import ROW, Change
 from shortlist.storage.sql import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy

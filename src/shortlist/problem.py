@@ -44,7 +44,7 @@ from shortlist.numerics.blockwise import (
     squared_norms,
 )
 from shortlist.printable import count, in_figures
-from shortlist.rules.initialization import in_units, span
+from shortlist.spanning import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
 DIRECTIONS = ("maximize", "minimize")

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.allocations import allocation as allocations
 
 import shortlist
 from pair_distances import pieces
-from shortlist.allocations import allocation as allocations
 from shortlist.catalog.registry import find_algorithm
 
 TRACKING = ["LinGame"]

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from shortlist.allocations import game
 from shortlist.allocations.alternative import make_pairs
 from shortlist.posterior.posterior import Posterior

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from shortlist.allocations import game
 
 import shortlist
-from shortlist.allocations import game
 
 STEADY = settings(derandomize=True, deadline=None)
 

@@ -20,6 +20,7 @@ from typing import Annotated, Any
 import numba
 import numpy as np
 import pytest
+from shortlist.posterior.posterior import Posterior
 
 import shortlist
 from forks import program
@@ -38,7 +39,6 @@ from shortlist.numerics.records import (
     Table,
     record_type,
 )
-from shortlist.posterior.posterior import Posterior
 from shortlist.simulation import precompilation
 
 RESULTS = 90

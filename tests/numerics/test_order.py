@@ -7,12 +7,12 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from shortlist.rules.pair import Arms, Pair
+from shortlist.rules.selection import greedy
 
 from oracle import GOLDEN, WORD, mix
 from shortlist.numerics.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
 from shortlist.numerics.random import priority
-from shortlist.rules.pair import Arms, Pair
-from shortlist.rules.selection import greedy
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=120)
 MOST = 3 * SORTED_UP_TO

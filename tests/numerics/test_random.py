@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from shortlist.engine.engine import Engine
 
 import shortlist
 from oracle import priority as oracle_priority
-from shortlist.engine.engine import Engine
 from shortlist.numerics.random import (
     mix,
     next_word,

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.plans.algorithm import Planned
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem, Strategy
 
 import shortlist
 from planned import INSTANCE, X, begin, result
 from shortlist import errors
 from shortlist.catalog.registry import ALGORITHMS
-from shortlist.plans.algorithm import Planned
 from shortlist.plans.guess_and_verify import NAMED_SETS
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, Strategy
 
 
 class Lazy(Strategy):

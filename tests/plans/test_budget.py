@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
+from shortlist.plans.budget import NORMAL
+from shortlist.rules.rewards import gaussian
 
 import shortlist
 from budgets import MEANS, X, begin, result
@@ -19,14 +21,12 @@ from command_line import run
 from error_rates import rather_below
 from paths import DOCS
 from shortlist import errors, plot
-from shortlist.plans.budget import NORMAL
 from shortlist.printable import rounded_up
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
 from shortlist.report.sections import intervals
 from shortlist.report.sections import specification as report_settings
-from shortlist.rules.rewards import gaussian
 from shortlist.simulation.instances import Instance
 from shortlist.study.running.progress import describe
 

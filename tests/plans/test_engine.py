@@ -13,6 +13,8 @@ from typing import Any
 import matplotlib.pyplot as pyplot
 import numpy as np
 import pytest
+from shortlist.plans.engine import PlanProgress, in_turn
+from shortlist.plans.results import PlanResults, add_result
 
 import shortlist
 from by_plans import run_by_plans
@@ -22,8 +24,6 @@ from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, is_classical, resul
 from shortlist import errors, plot
 from shortlist.arrays import NO_BLOCK
 from shortlist.catalog.registry import find_algorithm
-from shortlist.plans.engine import PlanProgress, in_turn
-from shortlist.plans.results import PlanResults, add_result
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import methods

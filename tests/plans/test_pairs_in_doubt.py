@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom, norm
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem
 
 import shortlist
 from budgets import begin, play, result
 from shortlist import errors
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy, take_result
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.definition import _algorithm, _described
 
 RNG = np.random.default_rng(0)

@@ -4,11 +4,6 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-
-from shortlist.errors import SingularDesign
-from shortlist.features import reduce_to_rank
-from shortlist.numerics.jit import compiled, interpreting
-from shortlist.numerics.records import Reals
 from shortlist.posterior.least_squares import (
     UPDATES,
     Updates,
@@ -18,6 +13,11 @@ from shortlist.posterior.least_squares import (
 )
 from shortlist.posterior.posterior import Posterior, keeps_all_rows
 from shortlist.posterior.state import State
+
+from shortlist.errors import SingularDesign
+from shortlist.features import reduce_to_rank
+from shortlist.numerics.jit import compiled, interpreting
+from shortlist.numerics.records import Reals
 
 
 @compiled(typed=True)

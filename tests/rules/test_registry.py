@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from shortlist.rules.registry import find_rule, find_threshold
 
 import shortlist
 from shortlist.errors import InvalidSetting, UnknownName
-from shortlist.rules.registry import find_rule, find_threshold
 
 
 def test_a_list_of_thresholds_is_refused_with_the_way_to_compare_them() -> None:

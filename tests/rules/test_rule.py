@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.rules.rule import ARGUMENTS, SIGNATURES
 
 import shortlist
 from shortlist.errors import InvalidSetting
 from shortlist.numerics.random import priority
-from shortlist.rules.rule import ARGUMENTS, SIGNATURES
 from shortlist.testing import check_algorithm
 
 

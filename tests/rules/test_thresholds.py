@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import binom
-
-import shortlist
 from shortlist.rules.thresholds import (
     THRESHOLDS,
     TWO_ARM_PRIOR,
@@ -19,6 +17,8 @@ from shortlist.rules.thresholds import (
     ThresholdInputs,
     two_arm_threshold,
 )
+
+import shortlist
 from shortlist.study.answer import estimated
 
 DELTA = 0.2

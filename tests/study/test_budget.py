@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import norm
+from shortlist.plans.results import PlanResults
+from shortlist.plans.strategy import ReducedProblem
 
 import shortlist
 from budgets import begin, result
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
 from shortlist.study.budget import estimated_error, share_of_wrong
 
 # How sure it says it is

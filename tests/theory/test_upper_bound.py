@@ -7,11 +7,11 @@ import math
 
 import numpy as np
 import pytest
+from shortlist.rules.thresholds import THRESHOLDS
 
 import shortlist
 from shortlist import theory
 from shortlist.errors import InvalidSetting
-from shortlist.rules.thresholds import THRESHOLDS
 from tests.theory.instances import ROWS
 
 

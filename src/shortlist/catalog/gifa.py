@@ -10,29 +10,31 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist import advice
-from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
 from shortlist.designs.direction import Designs
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
-from shortlist.engine.engine import Engine
+from shortlist.engine.threshold import ThresholdInputs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
+from shortlist.gifa.engine import Engine
+from shortlist.gifa.round import Recipe
+from shortlist.gifa.rules import RULES, Choice, Rule, find_rule
+from shortlist.gifa.thresholds import (
+    AUTO,
+    THRESHOLDS,
+    Threshold,
+    find_threshold,
+    least_demanding,
+    published_regularization,
+)
 from shortlist.numerics.blockwise import condition, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
-from shortlist.rules.initialization import INITIALIZATIONS, in_units, span, weakest_direction
-from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
-from shortlist.rules.rule import Rule
-from shortlist.rules.thresholds import (
-    THRESHOLDS,
-    Threshold,
-    ThresholdInputs,
-    least_demanding,
-    published_regularization,
-)
+from shortlist.spanning import INITIALIZATIONS, in_units, span, weakest_direction
 
+ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper
     **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
     **{"stopping": "stop", "indices": "indices"},
@@ -102,7 +104,7 @@ class GIFA(Algorithm):
         for given, known in (("initialization", INITIALIZATIONS), ("allocation", ALLOCATIONS)):
             if getattr(self, given) not in known:
                 raise unknown_name(given, getattr(self, given), [str(each) for each in known])
-        if (self.allocation is not None) != ("target" in self.rules["selection"].needs):
+        if (self.allocation is not None) != ("allocation" in self.rules["selection"].traits):
             raise InvalidSetting(
                 f"selection={self.rules['selection'].name!r} with allocation={self.allocation!r}: "
                 "'tracking' follows an allocation such as 'game', but no other rule does."
@@ -118,10 +120,7 @@ class GIFA(Algorithm):
         ridge = self.regularization
         return {
             "name": self.name,
-            **{
-                kind: rule.name if RULES[kind].get(rule.name) is rule else OWN
-                for kind, rule in self.rules.items()
-            },
+            **{kind: OWN if rule.is_own else rule.name for kind, rule in self.rules.items()},
             "threshold": threshold_name(self.threshold),
             "allocation": self.allocation,
             "regularization": OWN if callable(ridge) else None if ridge is None else float(ridge),
@@ -148,13 +147,6 @@ class GIFA(Algorithm):
     def rules(self) -> Mapping[str, Rule]:
         """The rules by kind, without the threshold."""
         return {kind: getattr(self, kind) for kind in RULES}
-
-    def interpreted(self) -> GIFA:
-        """The same algorithm with every rule run by the Python interpreter."""
-        plain: dict[str, Any] = {kind: each.interpreted() for kind, each in self.rules.items()}
-        if isinstance(self.threshold, Threshold):
-            plain["threshold"] = replace(self.threshold, rule=self.threshold.rule.interpreted())
-        return replace(self, **plain)
 
     def bind(
         self, problem: Problem, threshold: Any = None, designs: Designs | None = None
@@ -204,7 +196,7 @@ class GIFA(Algorithm):
     ) -> Parts:
         """What the procedure is made of."""
         noise = problem.relative_noise
-        rules = {**self.rules, "threshold": chosen.rule}
+        rules = dict(self.rules)
         setup = Setup(
             features=features,
             m=problem.m,
@@ -218,13 +210,8 @@ class GIFA(Algorithm):
             lagged="lagged" in rules["stopping"].traits,
             alone=rules["indices"].name == "individual",
         )
-        engine = Engine(
-            setup=setup,
-            rules=rules,
-            constants=chosen.constants(setting),
-            design=designs.of,
-            allocation=ALLOCATIONS[self.allocation],
-        )
+        published = self.allocation == "game_as_published"
+        engine = Engine(Recipe(setup, rules, chosen.of(setting), designs.of, published))
         relation = relation_on(problem, Unrelated if self.classical else Linear)
         return Parts(chosen, setting, relation, engine)
 
@@ -308,21 +295,16 @@ class GIFA(Algorithm):
         """Why Theorem 1, which holds for any J(t) and any selection, does not cover the rules."""
         rules, reasons = self.rules, []
         for kind in ("indices", "stopping"):
-            if _is_own(rules[kind]):
+            if rules[kind].is_own:
                 reasons.append(f"the {kind} rule {rules[kind].name!r} is the user's own")
         if "heuristic" in rules["stopping"].traits:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
         # τ_LUCB reads one pair only, so this must be a pair that stands for all others.
-        if _is_own(rules["ambiguous"]) and rules["stopping"].name == "lucb":
+        if rules["ambiguous"].is_own and rules["stopping"].name == "lucb":
             reasons.append(
                 f"τ_LUCB relies on b_t, and its rule {rules['ambiguous'].name!r} is the user's own"
             )
         return reasons
-
-
-def _is_own(one: Rule) -> bool:
-    known = RULES[one.kind].get(one.name)
-    return known is None or known.py_func is not one.py_func
 
 
 def _written(rule: str) -> str:

@@ -10,7 +10,7 @@ from shortlist.catalog import gifa, tracking
 from shortlist.catalog.gifa import ALIASES
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.rules.registry import AUTO
+from shortlist.gifa.thresholds import AUTO
 
 
 def _found() -> dict[str, Algorithm]:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from shortlist.arrays import Reals
 from shortlist.catalog.gifa import GIFA
-from shortlist.rules.thresholds import THRESHOLDS, published_regularization
+from shortlist.gifa.rules import rule
+from shortlist.gifa.thresholds import THRESHOLDS, Known, published_regularization
 
 # Its stop, Z > C²/2 with Z the generalised likelihood ratio, is τ_LUCB with paired indices. The
 # paper proves that as δ → 0 it needs no more than necessary where there is one right answer (the
@@ -19,10 +21,15 @@ LINGAME = GIFA(
     works=("degenne",),
     summary="Degenne et al. 2020 for any m; pulls by a game; the stop is proven; ε > 0 is a relaxation",
 )
-# The statistic without its 1/σ² is as good as a threshold with 1/σ.
-UNSCALED = replace(
-    THRESHOLDS["heuristic"], formula=lambda s, ridge: [math.log(1.0 / s.delta), 1.0 / s.sigma]
-)
+
+
+@rule("threshold", traits=("heuristic",))
+def unscaled(t: int, log_det: Reals, known: Known) -> float:
+    """The heuristic threshold over σ: the statistic without its 1/σ² is as good as that."""
+    return math.sqrt(2.0 * math.log((1.0 + math.log(t)) / known.delta)) / known.sigma
+
+
+UNSCALED = replace(THRESHOLDS["heuristic"], rule=unscaled)
 AS_PUBLISHED = replace(
     LINGAME,
     allocation="game_as_published",

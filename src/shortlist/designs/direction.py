@@ -19,7 +19,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.errors import SingularDesign
-from shortlist.rules.initialization import span
+from shortlist.spanning import span
 
 NEGLIGIBLE = 1e-9  # of the largest weight
 ALL_AT_ONCE = 4096  # arms: with more, few are taken and the others checked
@@ -147,8 +147,8 @@ class Designs:
                 self._solved[pair] = self._solve(*pair)
             members, values = self._solved[pair]
         weights = np.zeros(len(self._features))
-        weights[members] = values
-        return weights
+        weights[members] = np.abs(values)
+        return np.asarray(np.round(weights / max(float(weights.sum()), 1e-300), 12))
 
     def _solve(self, b: int, c: int) -> tuple[Integers, Reals]:
         arms, rank = self._features.shape

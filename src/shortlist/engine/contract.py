@@ -11,13 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
+from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import Position, Steps
-from shortlist.engine.round import Decision
-from shortlist.posterior.posterior import Posterior
 from shortlist.rewards import Rewards
+
+
+class Decision(NamedTuple):
+    """What was decided: why an arm is pulled, or why the search stops."""
+
+    stop: bool
+    arm: int
+    queued: int | None
+    b: int
+    c: int
+    threshold: float
+    gap: float
+    statistic: float
+    block: int = NO_BLOCK
 
 
 class Pace(NamedTuple):
@@ -109,7 +122,7 @@ class Gaps(NamedTuple):
 class AnyEngine(Protocol):
     """What a study, a comparison and a report ask of an algorithm on its problem.
 
-    ``Engine`` runs rounds of gap indices, ``PlanEngine`` the plans of a strategy. A *round* is what
+    ``gifa.engine.Engine`` runs rounds of gap indices, ``plans.search_engine.SearchEngine`` plans. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
     ``inside`` that would be answered now, for ``until_decision``, the number of results until it next
     checks whether to stop, and for its ``decision(stop=…)``.

@@ -20,8 +20,8 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Relation, relation_on
-from shortlist.rules.registry import AUTO
-from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
+from shortlist.gifa.thresholds import AUTO
+from shortlist.engine.threshold import ArmInterval, StrategyThreshold, ThresholdInputs
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,8 +28,8 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import UPDATES
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
-from shortlist.rules.initialization import span
-from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold
+from shortlist.spanning import span
+from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 
 NORMAL = StrategyThreshold(
     "normal",
@@ -288,25 +288,25 @@ class BudgetEngine(PlanEngine):
             updates, given = UPDATES[posterior.state.layout], (unlimited, now.results, False, False)
             take_steps(posterior.state, updates, *given, steps.part(0, until), position)
 
-        if position.is_stopped[0]:  # what comes after the stop decides nothing
+        if position.is_stopped:  # what comes after the stop decides nothing
             take(len(steps.kinds))
             return now
-        while not position.is_stopped[0]:
-            results = position.next[0] + np.flatnonzero(steps.kinds[position.next[0] :] == TAKE)
+        while not position.is_stopped:
+            results = position.next + np.flatnonzero(steps.kinds[position.next :] == TAKE)
             # One at a time where the plan is full and its results do not span the features.
             lacking = max(now.spending.end - posterior.observed, 1)
             if len(results) < lacking:
                 take(len(steps.kinds))
                 break
             take(results[lacking - 1] + 1)
-            if not position.is_initialized[0] and self._spans(posterior):
+            if not position.is_initialized and self._spans(posterior):
                 posterior.refresh()
-                position.is_initialized[0] = 1
-            if position.is_initialized[0]:
+                position.is_initialized = True
+            if position.is_initialized:
                 now.decide(seed)
-                position.is_stopped[0] = int(now.spending.spent)
-        if position.is_initialized[0]:  # what is to be pulled next depends on every result
-            position.decided_at[0] = posterior.observed
+                position.is_stopped = int(now.spending.spent)
+        if position.is_initialized:  # what is to be pulled next depends on every result
+            position.decided_at = posterior.observed
         return now
 
     def _spans(self, posterior: Posterior) -> bool:

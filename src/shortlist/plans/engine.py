@@ -251,8 +251,8 @@ class PlanEngine:
     ) -> PlanProgress:
         """Let the strategy judge the plans so far with this ε, and look whether that stops it."""
         now.strategy.widen(self.problem.epsilon)
-        if position.is_initialized[0] and self.stops(now.strategy):
-            position.is_stopped[0] = 1
+        if position.is_initialized and self.stops(now.strategy):
+            position.is_stopped = True
         return now
 
     def last_decision(
@@ -288,7 +288,7 @@ class PlanEngine:
         """Take steps from ``position`` to the next stop or to their end."""
         state, strategy, layout = posterior.state, now.strategy, posterior.state.layout
         called = OBSERVE[layout], REFRESH[layout]
-        late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
+        late = position.is_stopped  # what comes after a stop decides nothing
         while True:
             gather = take_steps.sparing(len(steps.kinds) * len(strategy.plan) ** 2, *called)
             if strategy.counts_all:
@@ -299,19 +299,19 @@ class PlanEngine:
             late = False
             if now.needs_plan:
                 now.decide(seed)
-                if not position.is_initialized[0] and self.problem.may_be_listed.all():
+                if not position.is_initialized and self.problem.may_be_listed.all():
                     posterior.refresh()
                 elif not posterior.ready:  # arms were added, or a control has no result
                     posterior.refresh_if_spanning()
-                position.is_initialized[0] = 1
-            position.next[0] += 1
-            position.is_in[0] = 0
+                position.is_initialized = True
+            position.next += 1
+            position.is_in = 0
             if self.stops(strategy):
-                position.is_stopped[0] = 1
+                position.is_stopped = True
                 break
         # What is to be pulled next depends on every result.
-        if position.is_initialized[0] and not (late and position.is_stopped[0]):
-            position.decided_at[0] = posterior.observed
+        if position.is_initialized and not (late and position.is_stopped):
+            position.decided_at = posterior.observed
         return now
 
     def replicate(
@@ -366,12 +366,12 @@ def take_steps(
     missing = 0
     for a in range(plan.pulls.shape[0]):
         missing += max(plan.pulls[a] - results.pulls[a], 0)
-    while position.next[0] < steps.kinds.shape[0]:
-        step = position.next[0]
+    while position.next < steps.kinds.shape[0]:
+        step = position.next
         kind = steps.kinds[step]
-        if position.is_in[0] == 0:
+        if position.is_in == 0:
             if kind == REOPEN:
-                position.is_stopped[0] = 0
+                position.is_stopped = False
             elif kind == TAKE:
                 arm = steps.arms[step]
                 take_in(state, updates, arm, steps.values[step])
@@ -382,11 +382,11 @@ def take_steps(
                     add_result(results, arm, steps.values[step], steps.blocks[step])
             if kind in (TAKE, DECIDE):
                 ready = missing == 0 or (certain and kind == TAKE)
-                if position.is_stopped[0] == 0 and ready and steps.held[step] == 0:
-                    position.is_in[0] = 1
+                if position.is_stopped == 0 and ready and steps.held[step] == 0:
+                    position.is_in = 1
                     return True
-        position.next[0] += 1
-        position.is_in[0] = 0
+        position.next += 1
+        position.is_in = 0
     return False
 
 

@@ -12,7 +12,9 @@ from shortlist.advice import setting
 from shortlist.aim import CERTAINTY, Budget
 from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
 from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
+from shortlist.engine.threshold import ArmInterval, StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
+from shortlist.gifa.thresholds import AUTO
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
@@ -22,8 +24,6 @@ from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
 from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear, Relation, Unrelated, relation_on
-from shortlist.rules.registry import AUTO
-from shortlist.rules.thresholds import ArmInterval, StrategyThreshold, ThresholdInputs
 
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"

@@ -17,13 +17,12 @@ from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
-from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
+from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Setup
+from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
-from shortlist.engine.round import Decision
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
 from shortlist.plans.search import Search
-from shortlist.posterior.posterior import Posterior
 from shortlist.proof.naming import share_of
 from shortlist.rewards import Recorded, Rewards, drawer
 
@@ -421,34 +420,34 @@ class SearchEngine:
     ) -> Progress:
         """Take steps from ``position`` to the next stop or to their end."""
         now.begin(seed)
-        late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
-        while position.next[0] < len(steps.kinds):
-            step = int(position.next[0])
-            position.next[0] += 1
+        late = position.is_stopped  # what comes after a stop decides nothing
+        while position.next < len(steps.kinds):
+            step = position.next
+            position.next += 1
             kind = steps.kinds[step]
             if kind == REOPEN:
-                position.is_stopped[0] = 0
+                position.is_stopped = False
             elif kind == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
                 asked = not steps.unasked[step]
                 now.take(arm, int(steps.blocks[step]), self.given(value), asked=asked)
-            stays = position.is_stopped[0] and not now.is_settled
+            stays = position.is_stopped and not now.is_settled
             if kind not in (TAKE, DECIDE) or stays or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
             if now.is_over or now.is_settled:
                 self.decide(posterior, now, position)
             elif again:  # it is proven as it was; a part of a plan is no evidence
-                position.is_stopped[0] = 1
+                position.is_stopped = True
             else:
                 continue
             late = False
-            if position.is_stopped[0]:
+            if position.is_stopped:
                 break
         # What is to be evaluated next depends on every result.
-        if position.is_initialized[0] and not (late and position.is_stopped[0]):
-            position.decided_at[0] = posterior.observed
+        if position.is_initialized and not (late and position.is_stopped):
+            position.decided_at = posterior.observed
         return now
 
     def decide(self, posterior: Posterior, now: Progress, position: Position) -> None:
@@ -456,10 +455,10 @@ class SearchEngine:
         now.decide()
         while now.is_over and not now.search.stopped:
             now.decide()
-        if not position.is_initialized[0] and posterior.refresh_if_spanning():
+        if not position.is_initialized and posterior.refresh_if_spanning():
             pass
-        position.is_initialized[0] = 1
-        position.is_stopped[0] = int(now.search.stopped)
+        position.is_initialized = True
+        position.is_stopped = now.search.stopped
 
     # Changes
 
@@ -505,8 +504,8 @@ class SearchEngine:
         """Judge what is told with this engine's ε."""
         now.begin(seed)
         now.judge(lambda search: search.widen(self.question.epsilon))
-        if position.is_initialized[0] and now.search.stopped:
-            position.is_stopped[0] = 1
+        if position.is_initialized and now.search.stopped:
+            position.is_stopped = True
         return now
 
     def after(self, steps: Steps, seed: int) -> Progress:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-
 from shortlist.engine.many_arms.memory import Memory, make_memory
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import State

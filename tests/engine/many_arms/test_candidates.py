@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from shortlist.engine.many_arms.candidates import update_smallest_gaps
 from shortlist.engine.round import make_round
+
 from shortlist.numerics.records import ABSENT
 from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 

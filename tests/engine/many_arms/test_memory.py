@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+from shortlist.engine.many_arms.memory import forget, make_memory, number_of_rows, rows_read
 
 from shortlist.arrays import NO_ARM
-from shortlist.engine.many_arms.memory import forget, make_memory, number_of_rows, rows_read
 
 
 def test_how_many_rows_are_kept() -> None:

@@ -10,18 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-
-import shortlist
-from scale import Naive
 from shortlist.allocations.allocation import NONE
-from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.engine.settings import may_skip_arms
-from shortlist.numerics.jit import compiled
-from shortlist.numerics.records import Reals
 from shortlist.posterior.least_squares import UPDATES, Updates, take_in
 from shortlist.posterior.posterior import Posterior
 from shortlist.posterior.state import WHOLE, State
+
+import shortlist
+from scale import Naive
+from shortlist.catalog.registry import find_algorithm
+from shortlist.numerics.jit import compiled
+from shortlist.numerics.records import Reals
 
 Array = NDArray[np.float64]
 
