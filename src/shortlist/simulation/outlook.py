@@ -12,9 +12,9 @@ import pandas as pd
 from shortlist.arrays import Reals
 from shortlist.catalog.recommendation import algorithm_for_trust
 from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.gifa.thresholds import AUTO
 from shortlist.noise.noise import positive
 from shortlist.problem import Problem
-from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays, table
 from shortlist.simulation.results import clopper_pearson
