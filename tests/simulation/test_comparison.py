@@ -106,6 +106,15 @@ def test_runs_are_the_same_wherever_they_are_made(
         assert shortlist.compare(algorithm, instance, workers=3, **told).frame.equals(here)
 
 
+def test_rules_of_ones_own_are_sent_with_their_code() -> None:
+    def least_pulled(now):  # type: ignore[no-untyped-def]
+        return -now.pulls
+
+    own = shortlist.GIFA(selection=least_pulled, name="own")
+    here, there = (shortlist.compare(own, EASY, workers=n, **WIDE).frame for n in (1, 2))
+    assert there.equals(here)
+
+
 class Swinging(Normal):
     """Normal results of which one in ten has three times the noise."""
 

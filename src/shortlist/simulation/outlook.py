@@ -30,7 +30,7 @@ PROBE = 500  # evaluations after the first plan or the initial pulls: no study i
 # What is simulated follows from the problem alone, and not from how fast or busy the machine is: the
 # same seed gives the same forecast. What takes some seconds: evaluations where each decides, times 100
 # and the number of arms; evaluations of results in a range; runs by plans, times the number of arms.
-BY_ROUNDS, IN_RANGE, BY_PLANS = 4_000_000, 20_000, 1000
+BY_ROUNDS, IN_RANGE, BY_PLANS = 2_000_000, 20_000, 1000
 FEWEST_RUNS = 2
 WITH_BUDGET = 4000  # evaluations after which no other group of studies with a budget is begun
 DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
