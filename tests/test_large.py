@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
-from shortlist.rules import initialization
 
 import shortlist
 from memory import peak
@@ -21,6 +20,7 @@ from shortlist.features import reduce_to_rank
 from shortlist.numerics import blockwise
 from shortlist.problem import Problem
 from shortlist.simulation import instances
+from shortlist.spanning import span
 from shortlist.study.insight.feature_findings import examine_features
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps
@@ -201,7 +201,7 @@ def test_passes_choose_the_pivots_of_a_whole_decomposition(kind: str) -> None:
     if kind == "heavy":
         x *= np.exp(3.0 * normal(4000, 1, 1))
     pivots = qr(x.T, mode="r", pivoting=True)[-1]
-    assert initialization.span(x).tolist() == sorted(pivots[:15].tolist())
+    assert span(x).tolist() == sorted(pivots[:15].tolist())
 
 
 @pytest.mark.parametrize("skew", [1.0, 1e7])
