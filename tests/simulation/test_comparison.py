@@ -16,6 +16,7 @@ from shortlist.catalog.registry import find_algorithm
 from shortlist.errors import InvalidSetting, ShortlistError
 from shortlist.rewards import Coins, Normal, Recorded
 from shortlist.seeds import run_seeds
+from shortlist.simulation import comparison
 from shortlist.simulation.comparison import make_runs
 
 EASY = shortlist.instances.classic(K=4, m=2, omega=1.0)
@@ -176,12 +177,13 @@ def test_what_goes_wrong_in_another_process_is_said(rewards: Any, error: Any, wo
 
 
 def test_few_runs_start_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    jobs = list[int]()
-    plain = joblib.Parallel
-    monkeypatch.setattr(
-        joblib, "Parallel", lambda n_jobs, **how: jobs.append(n_jobs) or plain(1, **how)
-    )
-    monkeypatch.setattr(joblib, "effective_n_jobs", lambda jobs: 2 if jobs == -1 else jobs)
+    jobs, parallel = list[int](), comparison.Parallel
+
+    def here(n_jobs: int, **how: Any) -> Any:
+        jobs.append(n_jobs)
+        return parallel(1, **how)
+
+    monkeypatch.setattr(comparison, "Parallel", here)
     for runs in (3, 199, 200):
         shortlist.compare(shortlist.PairsInDoubt(budget=12), EASY, runs=runs, progress=False)
     assert jobs == [1, 1, -1]

@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from rich.console import Console
+from rich.progress import Progress, TimeRemainingColumn
 
 from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.catalog.registry import find_algorithm
@@ -138,7 +141,7 @@ def compare(
         )
     seeds = run_seeds(checked_seed(seed), runs, start)
     jobs = workers or (1 if runs * len(pairs) < FEW else -1)
-    at_once = _jobs_at_once(jobs)
+    at_once = int(effective_n_jobs(jobs))  # on a cluster, as many as that makes
     shares = [
         Share(name, procedure, one, start + int(numbers[0]), seeds[numbers])
         for one, name, procedure in pairs
@@ -211,13 +214,6 @@ def _check_range(procedure: Procedure, instance: Instance) -> None:
 # Making runs
 
 
-def _jobs_at_once(jobs: int) -> int:
-    """How many shares are made at once: on a cluster, as many as that can."""
-    from joblib import effective_n_jobs  # loads late: a tenth of a second
-
-    return int(effective_n_jobs(jobs))
-
-
 def _split(runs: int, procedure: Procedure, workers: int) -> list[np.ndarray]:
     """The runs of each share: one share for each worker, or more where runs are made one by one."""
     if procedure.engine.setup.pace.makes_plans:
@@ -230,20 +226,15 @@ def _split(runs: int, procedure: Procedure, workers: int) -> list[np.ndarray]:
 
 def _run_all(shares: list[Share], most: int, audit: bool, jobs: int, progress: bool) -> list[Runs]:
     """The runs of every share."""
-    from joblib import Parallel, delayed
-    from rich.console import Console
-    from rich.progress import Progress, TimeRemainingColumn
 
     def task(share: Share) -> Any:
         audited = share.procedure.problem if audit and is_audited(share.procedure) else None
         given = share.procedure.engine, share.instance.rewards, share.seeds, most, audited
         return delayed(make_runs)(*given)
 
-    made: list[Runs] = []
+    made, console = list[Runs](), Console(stderr=True)
     columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn())
-    console = Console(stderr=True)
-    hidden = not (progress and console.is_terminal)
-    with Progress(*columns, console=console, disable=hidden) as bar:
+    with Progress(*columns, console=console, disable=not (progress and console.is_terminal)) as bar:
         row = bar.add_task("runs", total=sum(len(share.seeds) for share in shares))
         try:
             parts = Parallel(n_jobs=jobs, return_as="generator")(map(task, shares))

@@ -27,28 +27,18 @@ class Instance:
 
     Attributes
     ----------
-    label : str
-        For tables and pictures.
-    features : array, K × N
-        One row per arm.
-    means : array, K
-        True means.
+    label, names
+        What it is called in tables and pictures, and what its arms are called.
+    features, means : array, K × N and K
+        A row for each arm, and the true means; ``S`` is ‖θ‖ where these are linear in the features.
     m : int
         How many arms are wanted.
-    sigma : float or array, K
-        The σ that the algorithms are told, one for all arms or one per arm.
-    names : tuple of str
-        The names of the arms.
+    sigma, noise
+        What algorithms are told: a σ for all arms or for each, or a ``noise`` in its place.
     rewards : Rewards
         How a result is drawn.
-    S : float or None
-        ‖θ‖ where the means are linear in the features.
-    costs : Costs
-        What an evaluation of each arm costs.
-    blocks : Blocks
-        What results share.
-    noise : Noise or None
-        What the algorithms are told in place of σ.
+    costs, blocks
+        What an evaluation of each arm costs, and what results share.
     """
 
     label: str
