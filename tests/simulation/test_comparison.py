@@ -163,9 +163,9 @@ class Stays(Normal):
 @pytest.mark.parametrize(
     ("rewards", "error", "words"),
     [
-        (Kills, ShortlistError, r"ended before its runs.*SIGKILL.*fewer workers, or workers=1"),
+        (Kills, ShortlistError, "was killed.*fewer workers, or workers=1"),
         (Raises, InvalidSetting, "no results today"),
-        (Stays, InvalidSetting, r"cannot be sent to other processes.*workers=1"),
+        (Stays, InvalidSetting, r"cannot be sent to other processes \(.*I stay here\): .*workers=1"),
     ],
 )
 def test_what_goes_wrong_in_another_process_is_said(rewards: Any, error: Any, words: str) -> None:

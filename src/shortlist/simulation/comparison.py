@@ -243,12 +243,13 @@ def _run_all(shares: list[Share], most: int, audit: bool, jobs: int, progress: b
                 bar.update(row, advance=len(share.seeds), description=share.name)
         except BrokenExecutor as error:
             raise ShortlistError(
-                f"a process of the comparison ended before its runs ({error}) Most often there was "
-                "not memory enough: compare with fewer workers, or workers=1 for this process alone."
+                "a process of the comparison was killed before its runs ended, most often for want of "
+                "memory: compare with fewer workers, or workers=1 for this process alone."
             ) from error
         except PicklingError as error:
+            why = str(error.__cause__ or error).strip(' \n"').rsplit("\n", 1)[-1]
             raise InvalidSetting(
-                f"an algorithm or an instance cannot be sent to other processes ({error}): make all "
+                f"an algorithm or an instance cannot be sent to other processes ({why}): make all "
                 "runs in this one by workers=1."
             ) from error
     return made
