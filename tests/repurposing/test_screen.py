@@ -170,7 +170,7 @@ def test_an_instance_answers_with_the_simulated_rewards(data: DataSet) -> None:
     instance = screen.instance(2, repeats=7)
     assert instance.names == screen.drugs
     assert np.allclose(instance.means, screen.rewards(7).mean(axis=1))
-    assert instance.parameters.shape == (5 * 2 * 7, 8)
+    assert instance.rewards.table.shape == (5 * 2 * 7, 8)
 
 
 def test_studies_with_and_without_features(data: DataSet) -> None:
