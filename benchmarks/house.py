@@ -38,6 +38,7 @@ ROOMS = (
         "advice",
         "notebook",
         "errors",
+        "linalg",
         "numerics",
         "files",
         "features",

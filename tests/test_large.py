@@ -22,7 +22,7 @@ from memory import peak
 from shortlist.designs.direction import Designs, few_weights
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.features import reduce_to_rank
-from shortlist.numerics import blockwise
+from shortlist import linalg
 from shortlist.problem import Problem
 from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
@@ -158,10 +158,10 @@ def test_features_are_stored_once(tmp_path: Path) -> None:
 def test_twins_are_found_like_unique_rows() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(-1, 2, (3000, 6)).astype(float) * rng.choice([1.0, -1.0], (3000, 1))
-    first = blockwise.first_like(x)
+    first = linalg.first_like(x)
     _, index, inverse = np.unique(x + 0.0, axis=0, return_index=True, return_inverse=True)
     assert np.array_equal(first, index[inverse.reshape(-1)])
-    assert np.array_equal(blockwise.first_like(normal(3000, 6)), np.arange(3000))
+    assert np.array_equal(linalg.first_like(normal(3000, 6)), np.arange(3000))
 
 
 def test_twins_among_many_are_refused(many: np.ndarray) -> None:
@@ -197,7 +197,7 @@ def test_the_rank_is_that_of_a_whole_decomposition(kind: str) -> None:
     some = slice(0, 200)
     scale = np.abs(x[some] @ x[some].T).max()
     assert np.abs(reduced[some] @ reduced[some].T - x[some] @ x[some].T).max() < 1e-12 * scale
-    assert blockwise.singular_values(x)[:rank] == pytest.approx(values[:rank], rel=1e-7)
+    assert linalg.singular_values(x)[:rank] == pytest.approx(values[:rank], rel=1e-7)
 
 
 @pytest.mark.parametrize("kind", ["generic", "skewed", "heavy"])
@@ -207,7 +207,7 @@ def test_passes_choose_the_pivots_of_a_whole_decomposition(kind: str) -> None:
     if kind == "heavy":
         x *= np.exp(3.0 * normal(4000, 1, 1))
     pivots = qr(x.T, mode="r", pivoting=True)[-1]
-    assert initialization.span(x).tolist() == sorted(pivots[:15].tolist())
+    assert linalg.span(x).tolist() == sorted(pivots[:15].tolist())
 
 
 @pytest.mark.parametrize("skew", [1.0, 1e7])
@@ -217,8 +217,8 @@ def test_an_offset_is_seen_however_the_features_are_scaled(skew: float) -> None:
     basis = np.linalg.qr(x)[0]
     ones = np.ones(len(x))
     left = np.linalg.norm(ones - basis @ (basis.T @ ones)) / len(x) ** 0.5
-    assert blockwise.share_left_of_ones(x) == pytest.approx(left, rel=1e-6)
-    assert blockwise.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
+    assert linalg.share_left_of_ones(x) == pytest.approx(left, rel=1e-6)
+    assert linalg.share_left_of_ones(np.column_stack([x, ones])) < 1e-8
 
 
 def all_at_once(x: np.ndarray, b: int, c: int, noise: np.ndarray | None) -> np.ndarray:

@@ -15,10 +15,10 @@ import shortlist
 from examples.race import RACE
 from shortlist import GIFA, Study, errors
 from shortlist.features import fits_own_units, reduce_to_rank
-from shortlist.numerics.blockwise import even
+from shortlist.linalg import even
 from shortlist.posterior.posterior import LEAST_SHARE, Posterior
 from shortlist.problem import Problem
-from shortlist.rules.initialization import span
+from shortlist.linalg import span
 
 ALGORITHMS = [
     "auto",

@@ -13,7 +13,8 @@ from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
 from shortlist.problem import Problem
-from shortlist.rules.initialization import every_arm, span, weakest_direction
+from shortlist.linalg import span
+from shortlist.rules.initialization import every_arm, weakest_direction
 from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.simulation.instances import Instance

@@ -12,17 +12,17 @@ import numpy as np
 from shortlist import advice
 from shortlist.allocations.allocation import ALLOCATIONS
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.direction import Designs
+from shortlist.designs import Designs
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
 from shortlist.engine.engine import Engine
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
-from shortlist.numerics.blockwise import condition, squared_norms
+from shortlist.linalg import condition, in_units, span, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
-from shortlist.rules.initialization import INITIALIZATIONS, in_units, span, weakest_direction
+from shortlist.rules.initialization import INITIALIZATIONS, weakest_direction
 from shortlist.rules.registry import AUTO, RULES, Choice, find_rule, find_threshold
 from shortlist.rules.rule import Rule
 from shortlist.rules.thresholds import (

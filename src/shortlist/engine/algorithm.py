@@ -18,9 +18,9 @@ from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine, ChangingEngine
 from shortlist.engine.some_arms import SomeArms
 from shortlist.guarantee import Assumption, Claim, statement
+from shortlist.linalg import is_identity
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
-from shortlist.numerics.blockwise import is_identity
 from shortlist.printable import slack_words
 from shortlist.problem import Problem
 from shortlist.references import Work, work

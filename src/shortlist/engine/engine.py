@@ -41,7 +41,7 @@ from shortlist.engine.settings import (
     settings_of_rules,
 )
 from shortlist.errors import InvalidSetting, SingularDesign
-from shortlist.numerics.blockwise import is_identity
+from shortlist.linalg import is_identity
 from shortlist.numerics.records import ABSENT, Integers, Reals, on_own_line, on_own_lines
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, UPDATES, row
 from shortlist.posterior.posterior import Posterior, width_floor

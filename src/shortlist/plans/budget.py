@@ -20,7 +20,7 @@ from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.engine.follow import TAKE, Position, Steps
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
-from shortlist.numerics.linear import solve_lower
+from shortlist.linalg import solve_lower, span
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.engine import Plan, PlanEngine, PlanProgress, take_steps
 from shortlist.plans.results import PlanResults
@@ -28,7 +28,6 @@ from shortlist.plans.strategy import ReducedProblem, Strategy
 from shortlist.posterior.least_squares import UPDATES
 from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
-from shortlist.rules.initialization import span
 from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold
 
 NORMAL = StrategyThreshold(

@@ -17,7 +17,7 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.round import Decision
-from shortlist.numerics.blockwise import is_identity
+from shortlist.linalg import is_identity
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.random import seed_stream
 from shortlist.numerics.records import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shortlist.errors import SingularDesign
-from shortlist.numerics.blockwise import condition, is_identity, squared_norms
+from shortlist.linalg import condition, is_identity, squared_norms
 from shortlist.numerics.records import ABSENT, Integers, Reals
 from shortlist.posterior.least_squares import OBSERVE, REFRESH, row
 from shortlist.posterior.state import LEAST_SHARE, ROWS, STEEPEST, WHOLE, KeptRows, State

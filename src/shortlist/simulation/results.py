@@ -16,7 +16,7 @@ from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
 from shortlist.printable import in_figures, printable
 from shortlist.simulation.instances import Instance
-from shortlist.theory.lower_bound import lower_bound
+from shortlist.theory import lower_bound
 
 WORTH = ("threshold", "proven")  # what the answers of an algorithm are worth
 PROVEN = {True: "yes", False: "no: heuristic"}

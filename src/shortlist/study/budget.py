@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.guarantee import beyond_rank
-from shortlist.numerics.linear import solve_lower
+from shortlist.linalg import solve_lower
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
