@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shortlist.rules import rewards as models
 from shortlist.linalg import span
+from shortlist.rules import rewards as models
 from shortlist.simulation.instances import Instance
 
 Reals = NDArray[np.float64]

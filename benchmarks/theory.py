@@ -9,10 +9,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # its threads wait for busy 
 import time
 
 import numpy as np
+from shortlist.designs.direction import all_weights
 
 import shortlist
 from shortlist import theory
-from shortlist.designs.direction import all_weights
 
 SIZES = ((100, 20, 5), (100, 20, 30), (1000, 20, 5), (1000, 20, 500), (10_000, 50, 10))
 # Rows of Table 2, the algorithms that they are about, and their own thresholds.

@@ -16,15 +16,14 @@ import numpy as np
 import pytest
 from scipy.linalg import qr
 from scipy.optimize import linprog
+from shortlist.designs.direction import Designs, few_weights
 
 import shortlist
 from memory import peak
-from shortlist.designs.direction import Designs, few_weights
+from shortlist import linalg
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.features import reduce_to_rank
-from shortlist import linalg
 from shortlist.problem import Problem
-from shortlist.rules import initialization
 from shortlist.simulation import chunk, instances
 from shortlist.simulation.chunk import Sender
 from shortlist.study.insight.feature_findings import examine_features

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from shortlist.designs.direction import lightest_weights
 
 import shortlist
 from by_plans import run_by_plans
@@ -20,7 +21,6 @@ from error_rates import shown_below
 from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
-from shortlist.designs.direction import lightest_weights
 from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded

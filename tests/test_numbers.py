@@ -15,10 +15,9 @@ import shortlist
 from examples.race import RACE
 from shortlist import GIFA, Study, errors
 from shortlist.features import fits_own_units, reduce_to_rank
-from shortlist.linalg import even
+from shortlist.linalg import even, span
 from shortlist.posterior.posterior import LEAST_SHARE, Posterior
 from shortlist.problem import Problem
-from shortlist.linalg import span
 
 ALGORITHMS = [
     "auto",

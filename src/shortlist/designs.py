@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.errors import SingularDesign
-from shortlist.linalg import in_units, solve_lower, span
+from shortlist.linalg import in_units, solve_lower, span, squared_norms
 from shortlist.seeds import mix
 
 # w*(b, c)
@@ -21,8 +20,9 @@ ALL_ARMS = 4096  # with more, few are taken and the others checked
 ADDED = 4  # times the rank: arms that join in one step
 STEPS = 200
 NEGLIGIBLE = 1e-9  # of the largest weight
+SAME = 1e-12  # of their largest entry: a smaller difference of two arms is rounding
 BITS = 40  # of the largest weight: rounded to them, halves are halves, and counts tie
-UNEVEN = 1e-8  # by which weights of arms may differ in price
+UNEVEN = 1e-7  # by which weights of arms may differ in price
 EXACT = 1e-10  # the least tolerance that HiGHS offers, for a price of 1
 FINE: Any = {"dual_feasibility_tolerance": EXACT, "primal_feasibility_tolerance": EXACT}
 
@@ -115,8 +115,7 @@ class Designs:
         for first in range(0, len(pairs), AT_ONCE):
             some = pairs[first : first + AT_ONCE]
             members, table = self._lightest(np.array(some))
-            for pair, weights in zip(some, table, strict=True):
-                sizes = np.abs(weights)
+            for pair, sizes in zip(some, np.abs(table), strict=True):
                 kept = sizes > NEGLIGIBLE * sizes.max()
                 self._solved[pair] = members[kept], _to_bits(sizes[kept])
 
@@ -128,18 +127,21 @@ class Designs:
         it could make the combination lighter, which is so exactly where |x_aᵀu| is above its own price.
         Such arms join until there are none: then u proves that nothing among all arms is lighter.
         """
-        targets = self._basis[pairs[:, 0]] - self._basis[pairs[:, 1]]
+        ends = self._basis[pairs]
+        targets = ends[:, 0] - ends[:, 1]
+        lengths = np.sqrt(squared_norms(targets))
+        apart = lengths > SAME * np.abs(ends).max(axis=(1, 2))
+        targets[apart] /= lengths[apart, None]  # the solver's tolerances are for numbers about 1
+        targets[~apart] = 0.0
         members, rank = np.union1d(self._start, pairs), targets.shape[1]
         for _ in range(STEPS):
             weights, dual = _by_solver(self._shown[members], targets, self._prices[members])
-            if len(members) == len(self.features):
-                return members, weights
             height = np.abs(self._shown @ dual.T).max(axis=1) / self._prices
             height[members] = 0.0
-            best = np.argpartition(height, -min(ADDED * rank, len(height)))[-ADDED * rank :]
+            best = np.argsort(-height)[: ADDED * rank]
             joining = best[height[best] > 1.0 + EXACT]
             if not len(joining):
-                return members, weights
+                return members, weights * lengths[:, None]
             members = np.union1d(members, joining)
         raise _not_solved(f"arms still joined after {STEPS} steps.")
 
@@ -175,7 +177,7 @@ def _not_solved(message: str) -> SingularDesign:
 
 def _to_bits(sizes: Reals) -> Reals:
     """Sizes rounded to a multiple of 2^−BITS of the largest."""
-    power = BITS - np.frexp(sizes.max())[1]
+    power = BITS - np.frexp(sizes.max(initial=0.0))[1]
     return np.asarray(np.ldexp(np.rint(np.ldexp(sizes, power)), -power))
 
 
@@ -184,28 +186,6 @@ class Shares(NamedTuple):
 
     arms: Reals
     directions: Reals
-
-
-class _Point(NamedTuple):
-    """The information h at w, in coordinates relative to w.
-
-    basis : rows √w_a R⁻ᵀx_a, with V = RᵀR
-    shares : how much of h_p is due to each arm, columns of sum 1; roots are their signed roots
-    information : h_p
-    """
-
-    basis: Reals
-    roots: Reals
-    shares: Reals
-    information: Reals
-
-
-def _point(arms: Reals, directions: Reals, w: Reals) -> _Point:
-    basis, triangle = np.linalg.qr(np.sqrt(w)[:, None] * arms)
-    roots = basis @ solve_lower(triangle.T, directions.T)
-    norms = np.sqrt(np.sum(roots**2, axis=0))
-    roots /= norms
-    return _Point(basis, roots, roots**2, norms**-2)
 
 
 def xy_design(arms: Reals, directions: Reals, accuracy: float) -> Shares:
@@ -227,81 +207,71 @@ def xy_design(arms: Reals, directions: Reals, accuracy: float) -> Shares:
     >>> design.arms.round(4).tolist(), design.directions.tolist()
     ([0.5, 0.5], [1.0])
     """
-    count = len(arms) + len(directions)
+    from scipy.linalg import cho_factor, cho_solve  # imported here: it takes long, and few need it
+
     w = np.full(len(arms), 1.0 / len(arms))
-    w *= 2.0 / _point(arms, directions, w).information.min()
-    point = _point(arms, directions, w)
-    slack = point.information - 1.0
+    w *= 2.0 / _informed(arms, directions, w)[2].min()
+    basis, roots, information = _informed(arms, directions, w)
+    slack, count = information - 1.0, len(arms) + len(directions)
     mean = w.sum() / count
     multipliers, on_walls = mean / slack, np.full(len(arms), mean)  # λ_p and w_a z_a
     best, narrowest = Shares(w / w.sum(), np.full(len(directions), 1.0 / len(directions))), np.inf
     for _ in range(NEWTON_STEPS):
-        information = point.information
+        shares = roots**2
         # h in place of 1/h in the constraint: the multiplier of the norm itself is λ h².
         q = multipliers * information**2 / np.sum(multipliers * information**2)
-        low = (q @ (1.0 / information)) ** 2 / np.max(point.shares @ (q / information) / w)
+        low = (q @ (1.0 / information)) ** 2 / np.max(shares @ (q / information) / w)
         width = w.sum() / information.min() / low - 1.0
         if width < narrowest:
             best, narrowest = Shares(w / w.sum(), q), width
         if narrowest <= accuracy:
             break
+        slopes, missing = shares * information, information - 1.0 - slack  # slopes: w_a ∂h_p/∂w_a
+        curved = multipliers * information
+        hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
+        hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
+        hessian[np.diag_indices(len(w))] += on_walls
+        # Arms that matter and arms that do not differ by many powers of ten: equal diagonals, and
+        # a little more than that for what rounding takes.
+        scale = np.diagonal(hessian) ** -0.5
+        hessian *= scale * scale[:, None]
+        hessian[np.diag_indices(len(w))] += ROUNDING
         try:
-            towards = _newton(w, point, slack, multipliers, on_walls)
+            factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError:  # as far as rounding lets it go
             break
-        d, ds, dl, dz = towards(0.0, 0.0, 0.0)  # the predictor
         gap = multipliers @ slack + on_walls.sum()
-        ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
-        left = (multipliers + dual * dl) @ (slack + ahead * ds)
-        left += on_walls @ ((1.0 + ahead * d) * (1.0 + dual * dz))
-        center = gap / count * max((left / gap) ** 2, LEAST_CENTERING)
-        d, ds, dl, dz = towards(center, dl * ds, on_walls * d * dz)  # the corrector
-        ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
+        center, bend, wall_bend = 0.0, np.zeros(len(directions)), np.zeros(len(arms))
+        for corrects in (False, True):  # the step to where every product is the center
+            pull = (center - bend - multipliers * missing) / slack
+            right = slopes @ pull + center - wall_bend - w
+            d = scale * cho_solve(factor, scale * right, check_finite=False)
+            ds = slopes.T @ d + missing
+            dl = (center - bend - multipliers * (slack + ds)) / slack
+            dz = (center - wall_bend) / on_walls - 1.0 - d  # relative, as d
+            ahead, dual = _room(d, ds / slack), _room(dl / multipliers, dz)
+            if not corrects:
+                left = (multipliers + dual * dl) @ (slack + ahead * ds)
+                left += on_walls @ ((1.0 + ahead * d) * (1.0 + dual * dz))
+                center = gap / count * max((left / gap) ** 2, LEAST_CENTERING)
+                bend, wall_bend = dl * ds, on_walls * d * dz
         w = w * (1.0 + ahead * d)
         multipliers = multipliers + dual * dl
         on_walls = on_walls * (1.0 + ahead * d) * (1.0 + dual * dz)
-        point = _point(arms, directions, w)
-        slack = np.maximum(slack + ahead * ds, point.information - 1.0)
+        basis, roots, information = _informed(arms, directions, w)
+        slack = np.maximum(slack + ahead * ds, information - 1.0)
     return best
+
+
+def _informed(arms: Reals, directions: Reals, w: Reals) -> tuple[Reals, Reals, Reals]:
+    """Rows √w_a R⁻ᵀx_a, with V = RᵀR; signed roots of how much of h_p is due to each arm; h_p."""
+    basis, triangle = np.linalg.qr(np.sqrt(w)[:, None] * arms)
+    roots = basis @ solve_lower(triangle.T, directions.T)
+    norms = np.sqrt(squared_norms(roots.T))
+    return basis, roots / norms, norms**-2
 
 
 def _room(*relative: Reals) -> float:
     """The longest step, at most 1, that keeps all numbers well above 0."""
     steepest = max(-float(change.min()) for change in relative)
     return min(1.0, BEFORE_THE_WALL / steepest) if steepest > 0.0 else 1.0
-
-
-def _newton(
-    w: Reals, point: _Point, slack: Reals, multipliers: Reals, on_walls: Reals
-) -> Callable[..., tuple[Reals, Reals, Reals, Reals]]:
-    """Solves the Newton equations at one point, factored once for predictor and corrector."""
-    from scipy.linalg import cho_factor, cho_solve  # imported here: it takes long, and few need it
-
-    basis, roots, shares, information = point
-    slopes = shares * information  # w_a ∂h_p/∂w_a
-    missing = information - 1.0 - slack
-    curved = multipliers * information
-    hessian = 2.0 * (basis @ basis.T) * ((roots * curved) @ roots.T)
-    hessian += (shares * (curved * (information / slack - 2.0))) @ shares.T
-    hessian[np.diag_indices(len(w))] += on_walls
-    # Arms that matter and arms that do not differ by many powers of ten: equal diagonals, and
-    # a little more than that for what rounding takes.
-    scale = np.diagonal(hessian) ** -0.5
-    hessian *= scale
-    hessian *= scale[:, None]
-    hessian[np.diag_indices(len(w))] += ROUNDING
-    factor = cho_factor(hessian, overwrite_a=True, check_finite=False)
-
-    def towards(
-        center: float, bend: Reals | float, wall_bend: Reals | float
-    ) -> tuple[Reals, Reals, Reals, Reals]:
-        """The step in w, s, λ and z (w and z relative) to where every product is ``center``."""
-        pull = (center - bend - multipliers * missing) / slack
-        right = slopes @ pull + center - wall_bend - w
-        d = scale * cho_solve(factor, scale * right, check_finite=False)
-        ds = slopes.T @ d + missing
-        dl = (center - bend - multipliers * (slack + ds)) / slack
-        dz = (center - wall_bend) / on_walls - 1.0 - d
-        return d, ds, dl, dz
-
-    return towards

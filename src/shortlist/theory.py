@@ -81,8 +81,9 @@ class Truth:
                 f"means must be {arms} finite numbers, one per arm, got shape {self.means.shape} "
                 f"with {int(np.sum(~np.isfinite(self.means)))} that are not finite."
             )
-        self.order = np.argsort(-self.means, kind="stable")  # from the best to the worst
-        last, first = self.means[self.order[m - 1 : m + 1]]
+        order = np.argsort(-self.means, kind="stable")
+        self.best, self.others = order[:m], order[m:]
+        last, first = self.means[order[m - 1 : m + 1]]
         if epsilon == 0.0 and last - first <= ROUNDING * np.abs(self.means).max():
             raise InvalidSetting(
                 f"the means of ranks {m} and {m + 1} are equal up to rounding ({last:g} and "
@@ -90,8 +91,8 @@ class Truth:
                 "every bound is infinite. Use another m, or epsilon > 0 where there is one."
             )
         # Δ_a: μ_a − μ_{m+1} for the m best arms, μ_m − μ_a for the others.
-        inside = np.isin(np.arange(arms), self.order[:m])
-        self.gaps = np.where(inside, self.means - first, last - self.means)
+        self.gaps = last - self.means
+        self.gaps[self.best] = self.means[self.best] - first
         self.widths = np.maximum(self.epsilon, (self.epsilon + self.gaps) / 3.0)
 
     @property
@@ -151,12 +152,11 @@ def constants(
     *,
     epsilon: float = 0.0,
     sigma: float | None = None,
-    algorithms: Iterable[str] | None = None,
+    algorithms: str | Iterable[str] | None = None,
 ) -> dict[str, float]:
     """H of Table 2, as printed, by algorithm.
 
-    The rows of LUCB and UGapE have no σ in print, nor here. The constants are formulas of
-    the means; nothing is checked but that they are finite.
+    The rows of LUCB and UGapE have no σ in print, nor here.
 
     Parameters
     ----------
@@ -166,9 +166,9 @@ def constants(
         Slack in the means.
     sigma : float, optional
         By default the instance's; the constants of the paper's Section 4.4 and appendix have σ = 1.
-    algorithms : iterable of str, optional
-        Which rows; by default all four. ``m-LinGapE(2)`` takes time where there are many more arms
-        than features: K(K − 1)/2 linear programs, a second for K = 50 and minutes for K = 300.
+    algorithms : str or iterable of str, optional
+        Which rows; by default all four. ``m-LinGapE(2)`` takes K(K − 1)/2 linear programs: a second
+        for K = 50 and minutes for K = 300, unless the features are independent.
 
     Examples
     --------
@@ -182,14 +182,10 @@ def constants(
     return {name: CONSTANTS[name](truth) for name in names}
 
 
-def _rows(algorithms: Iterable[str] | None) -> list[str]:
+def _rows(algorithms: str | Iterable[str] | None) -> list[str]:
     """Rows of Table 2, all if none is named; raises for a name that is not a row."""
-    if isinstance(algorithms, str):
-        raise InvalidSetting(
-            f"algorithms must be several rows of Table 2, got {algorithms!r}: pass "
-            f"[{algorithms!r}]."
-        )
-    names = list(CONSTANTS if algorithms is None else algorithms)
+    names = [algorithms] if isinstance(algorithms, str) else algorithms
+    names = list(CONSTANTS if names is None else names)
     for name in names:
         if name not in CONSTANTS:
             raise unknown_name("row of Table 2", name, CONSTANTS)
@@ -223,18 +219,15 @@ def upper_bounds(
     epsilon: float = 0.0,
     threshold: str | None = None,
     S: float | None = None,
-    algorithms: Iterable[str] | None = None,
+    algorithms: str | Iterable[str] | None = None,
     as_printed: bool = False,
 ) -> dict[str, float]:
     """T(μ, δ) = inf{u > 1 + H C_{δ,u}²}, plus K for LUCB and UGapE (Table 2), by algorithm.
 
     On the event that all gap indices hold, which has probability at least 1 − δ with a proven
     threshold, the algorithm stops after at most this many pulls, up to the O(K) that Theorem 2
-    does not specify. Table 2 has no σ in the rows of LUCB and UGapE: they are from papers on rewards
-    between 0 and 1, where σ = ½. Here they are multiplied by (2σ)², which is the table at σ = ½, as
-    in all of the paper's experiments, and has the right unit elsewhere. The paper does not prove
-    these two rows. For ``m-LinGapE(2)`` the printed H lacks a factor ‖w*‖₁ that the proof has, and
-    without it runs do take longer than the bound; it is put back unless ``as_printed``.
+    does not specify. The rows of LUCB and UGapE, which the paper does not prove, have no σ in print:
+    they are for σ = ½, and are multiplied by (2σ)² here.
 
     Parameters
     ----------
@@ -249,10 +242,11 @@ def upper_bounds(
         and ``frequentist`` for m-LinGapE. Thresholds that depend on what was pulled give no number.
     S : float, optional
         The bound on ‖θ‖ that m-LinGapE's ``frequentist`` threshold is given; by default ‖θ‖ itself.
-    algorithms : iterable of str, optional
+    algorithms : str or iterable of str, optional
         Which rows; by default all four.
     as_printed : bool
-        Use H(m-LinGapE(2)) as Theorem 2 prints it. Then the number is not an upper bound.
+        Leave H(m-LinGapE(2)) without a factor ‖w*‖₁, which the proof has and Theorem 2 does not
+        print. Then the number is not an upper bound: runs do take longer.
 
     Examples
     --------
@@ -331,12 +325,7 @@ class LowerBound:
     allocation : array, K
         How the evaluations should be shared among the arms; it reaches the bracket's upper end.
     samples : float
-        kl(δ, 1 − δ) times ``t_star``: every algorithm with risk δ needs at least as many on
-        average.
-    delta : float
-        The risk.
-    rounds : int
-        How often arms and pairs were added.
+        kl(δ, 1 − δ) T*: what every algorithm with risk δ needs on average, at least.
     """
 
     t_star: float
@@ -344,7 +333,7 @@ class LowerBound:
     allocation: Reals
     samples: float
     delta: float
-    rounds: int
+    rounds: int  # in which arms and pairs were added
 
 
 def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1e-3) -> LowerBound:
@@ -385,7 +374,8 @@ def lower_bound(instance: Instance, delta: float = 0.05, *, tolerance: float = 1
     truth.theta(truth.problem.reduced)  # or it raises
     information = scale = low = high = math.nan
     try:
-        low, high, allocation, rounds = _Search(truth).run(tolerance)
+        with np.errstate(all="ignore"):  # what is not finite is refused below
+            low, high, allocation, rounds = _Search(truth).run(tolerance)
         scale = 2.0 * truth.problem.sigma**2
         information = (1.0 - 2.0 * delta) * math.log((1.0 - delta) / delta)  # kl(δ, 1 − δ)
     except (np.linalg.LinAlgError, OverflowError, ZeroDivisionError):
@@ -417,7 +407,7 @@ class _Search:
         self.features = np.linalg.qr(truth.problem.reduced)[0]
         self.noise, self.means = truth.problem.relative_noise, truth.means
         self.shown = in_units(self.features, self.noise)
-        self.best, self.others = np.split(truth.order, [truth.problem.m])
+        self.best, self.others = truth.best, truth.others
 
     def run(self, tolerance: float) -> tuple[float, float, Reals, int]:
         """The bracket, the allocation, and how many rounds it took."""
@@ -429,8 +419,8 @@ class _Search:
             _, gains = self._dual(white, pairs, np.full(len(pairs), 1.0 / len(pairs)))
             arms = np.union1d(span(self.shown), np.argsort(-gains)[: max(ARMS - rank, 0)])
         for rounds in range(1, ROUNDS + 1):
-            design = xy_design(self.shown[arms], self._directions(self.features, pairs),
-                               FINER * tolerance)  # fmt: skip
+            directions = self._directions(self.features, pairs)
+            design = xy_design(self.shown[arms], directions, FINER * tolerance)
             white = self._white(arms, design.arms)
             norms, worst = self._worst_pairs(white)
             bound, gains = self._dual(white, pairs, design.directions)
@@ -463,23 +453,17 @@ class _Search:
         return (features[i] - features[j]) / (self.means[i] - self.means[j])[:, None]
 
     def _worst_pairs(self, white: Reals) -> tuple[Reals, Integers]:
-        """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first.
-
-        One arm of the m best at a time, so that memory stays that of the features; differences
-        before squares, since arms may be close.
-        """
-        norms, pairs = np.zeros(0), np.zeros(0, np.int64)
-        outside = np.ascontiguousarray(white[self.others])
-        for i in self.best:
-            new = squared_norms(outside - white[i]) / (self.means[i] - self.means[self.others]) ** 2
-            norms = np.concatenate([norms, new])
-            pairs = np.concatenate([pairs, i * len(white) + self.others])
-            longest = np.argsort(-norms)[:PAIRS]
-            norms, pairs = norms[longest], pairs[longest]
-        differ = norms > DIFFER * norms[0]
-        if not differ.any():
+        """The largest of all ‖y_p‖²_{V⁻¹}, at most PAIRS of them, the largest first."""
+        outside, means = white[self.others], self.means[self.others]
+        norms = np.concatenate(  # differences before squares, since arms may be close
+            [squared_norms(outside - white[i]) / (self.means[i] - means) ** 2 for i in self.best]
+        )
+        longest = np.argsort(-norms)[:PAIRS]
+        longest = longest[norms[longest] > DIFFER * norms[longest[0]]]
+        if not len(longest):
             raise np.linalg.LinAlgError("no two arms on either side differ in their features")
-        return norms[differ], pairs[differ]
+        i, j = np.divmod(longest, len(self.others))
+        return norms[longest], self.best[i] * len(white) + self.others[j]
 
     def _dual(self, white: Reals, pairs: Integers, q: Reals) -> tuple[float, Reals]:
         """A lower bound on the value, and every arm's gain; the bound is tight if none is above 1.

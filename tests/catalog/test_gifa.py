@@ -12,8 +12,8 @@ import shortlist
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
-from shortlist.problem import Problem
 from shortlist.linalg import span
+from shortlist.problem import Problem
 from shortlist.rules.initialization import every_arm, weakest_direction
 from shortlist.rules.registry import RULES
 from shortlist.rules.thresholds import THRESHOLDS
