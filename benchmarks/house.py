@@ -38,6 +38,7 @@ ROOMS = (
         "advice",
         "notebook",
         "errors",
+        "seeds",
         "linalg",
         "numerics",
         "files",
@@ -46,6 +47,7 @@ ROOMS = (
     *(
         "noise",
         "blocks",
+        "rewards",
         "posterior",
         "rules",
         "problem",

@@ -24,7 +24,6 @@ SAME = 1e-12  # of their largest entry: a smaller difference of two arms is roun
 BITS = 40  # of the largest weight: rounded to them, halves are halves, and counts tie
 UNEVEN = 1e-7  # by which weights of arms may differ in price
 EXACT = 1e-10  # the least tolerance that HiGHS offers, for a price of 1
-FINE: Any = {"dual_feasibility_tolerance": EXACT, "primal_feasibility_tolerance": EXACT}
 
 # XY-optimal designs
 NEWTON_STEPS = 100
@@ -160,7 +159,7 @@ def _by_solver(shown: Reals, targets: Reals, prices: Reals) -> tuple[Reals, Real
         A_eq=constraints,
         b_eq=targets.ravel(),
         method="highs",
-        options=FINE,
+        options={"dual_feasibility_tolerance": EXACT},
     )
     if solution.status != 0 or solution.x is None:
         raise _not_solved(solution.message)
