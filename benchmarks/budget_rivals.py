@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
-from shortlist.spanning import span
+from shortlist.linalg import span
 from shortlist.simulation.instances import Instance
 
 Reals = NDArray[np.float64]

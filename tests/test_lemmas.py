@@ -18,7 +18,7 @@ from shortlist.rules.indices import individual, paired
 
 import shortlist
 from shortlist.features import reduce_to_rank
-from shortlist.numerics.order import mth_largest
+from shortlist.linalg import mth_largest
 from shortlist.problem import Problem
 
 Array = NDArray[np.float64]

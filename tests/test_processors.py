@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.spanning import span
+from shortlist.linalg import span
 
 from shortlist import Study
+from shortlist.linalg import span
 from shortlist.plans.design import rounded
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import chosen_arms

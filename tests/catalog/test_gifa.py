@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.spanning import every_arm, span, weakest_direction
+from shortlist.linalg import span
+from shortlist.gifa.initial import every_arm, weakest_direction
 from shortlist.rules.registry import RULES
 from shortlist.gifa.thresholds import THRESHOLDS
 
@@ -15,6 +16,7 @@ import shortlist
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
+from shortlist.linalg import span
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
 from without_blocks import WITHOUT_BLOCKS

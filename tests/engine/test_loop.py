@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 from shortlist.engine.engine import Engine
 from shortlist.engine.fits import Posterior
-from shortlist.spanning import INITIALIZATIONS
+from shortlist.gifa.initial import INITIALIZATIONS
 from shortlist.rules.registry import RULES
 from shortlist.gifa.thresholds import THRESHOLDS
 

@@ -11,7 +11,7 @@ from shortlist.rules.pair import Arms, Pair
 from shortlist.rules.selection import greedy
 
 from oracle import GOLDEN, WORD, mix
-from shortlist.numerics.order import SORTED_UP_TO, largest_among, mark_best, mth_largest
+from shortlist.linalg import SORTED_UP_TO, largest_among, mark_best, mth_largest
 from shortlist.numerics.random import priority
 
 EXACT = settings(derandomize=True, deadline=None, max_examples=120)

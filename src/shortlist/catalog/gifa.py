@@ -11,7 +11,7 @@ import numpy as np
 
 from shortlist import advice
 from shortlist.arrays import Integers, Reals
-from shortlist.designs.direction import Designs
+from shortlist.designs import Designs
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
 from shortlist.engine.threshold import ThresholdInputs
@@ -27,11 +27,12 @@ from shortlist.gifa.thresholds import (
     find_threshold,
     least_demanding,
 )
-from shortlist.numerics.blockwise import condition, squared_norms
+from shortlist.linalg import condition, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
-from shortlist.spanning import INITIALIZATIONS, in_units, span, weakest_direction
+from shortlist.linalg import in_units, span
+from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper

@@ -1,14 +1,8 @@
-"""The Cholesky factor of a small matrix, and solving with triangular matrices.
-
-For ``solve_lower`` and ``solve_upper`` a threaded library is no faster at the sizes met here, and on a busy
-machine it waits for its threads: 20 ms were seen where this takes a tenth of one.
-"""
+"""The Cholesky factor of a small matrix, and solving with it."""
 
 from __future__ import annotations
 
 import math
-
-import numpy as np
 
 from shortlist.numerics.jit import compiled
 from shortlist.numerics.records import Reals, Table
@@ -56,33 +50,3 @@ def solve_factor(factor: Table, vector: Reals) -> None:
         for k in range(i + 1, rank):
             vector[i] -= factor[k, i] * vector[k]
         vector[i] /= factor[i, i]
-
-
-def solve_lower(lower: Reals, right: Reals) -> Reals:
-    """L⁻¹B; what stands above the diagonal is not read.
-
-    Examples
-    --------
-    >>> solve_lower(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([[2.0], [9.0]])).tolist()
-    [[1.0], [2.0]]
-    """
-    diagonal = np.diagonal(lower)
-    if not np.all(diagonal):
-        raise np.linalg.LinAlgError("the triangle has a zero on its diagonal")
-    solved = np.zeros(right.shape)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for i in range(len(lower)):
-            solved[i] = (right[i] - lower[i, :i] @ solved[:i]) / diagonal[i]
-    return solved
-
-
-def solve_upper(upper: Reals, right: Reals) -> Reals:
-    """U⁻¹B; what stands below the diagonal is not read.
-
-    Examples
-    --------
-    >>> solve_upper(np.array([[4.0, 1.0], [0.0, 2.0]]), np.array([[9.0], [2.0]])).tolist()
-    [[2.0], [1.0]]
-    """
-    # Read backwards, an upper triangle is a lower one.
-    return solve_lower(upper[::-1, ::-1], right[::-1])[::-1]

@@ -1,4 +1,4 @@
-"""The m best of many, with ties broken by a key; the largest value, whatever the processor rounds."""
+"""The m best of many, with ties broken by a key."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from shortlist.numerics.records import (
 )
 
 SORTED_UP_TO = 16
-ALIKE = 1e-8  # the share by which values may differ that would be equal without rounding
 
 
 @compiled()
@@ -173,31 +172,3 @@ def largest_among(values: np.ndarray, mask: np.ndarray, wanted: bool, key: np.ui
             elif value == largest:
                 return largest_by_priority(values, mask, wanted, key)
     return best
-
-
-def first_largest(values: Reals) -> int:
-    """The index of the largest value; among those equal to it up to rounding, the first.
-
-    Linear algebra libraries round differently on different processors. Where arms lie regularly,
-    that alone would decide which of them is the largest.
-
-    Examples
-    --------
-    >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
-    1
-    """
-    largest = values.max()
-    least = largest - ALIKE * abs(largest) if np.isfinite(largest) else largest
-    return int(np.argmax(values >= least))
-
-
-def largest_first(values: Reals) -> Integers:
-    """The indices of the values, the largest first; those equal up to rounding in their order.
-
-    Examples
-    --------
-    >>> largest_first(np.array([0.1, 0.3, 0.1 + 0.2, 0.5])).tolist()
-    [3, 1, 2, 0]
-    """
-    unit = max(ALIKE * float(np.abs(values).max(initial=0.0)), np.finfo(np.float64).tiny)
-    return np.argsort(-np.round(values / unit), kind="stable")

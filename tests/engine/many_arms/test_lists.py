@@ -7,7 +7,7 @@ import pytest
 from shortlist.engine.many_arms import lists
 from shortlist.engine.round import make_round
 
-from shortlist.numerics.order import mark_best
+from shortlist.linalg import mark_best
 from shortlist.numerics.records import ABSENT
 from tests.engine.many_arms.arms import KEY, SCALE, Arms, M
 
