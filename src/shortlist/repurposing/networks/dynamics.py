@@ -248,15 +248,17 @@ class Dynamics:
         """Walk all at once, a column each; whenever half have ended, go on with the others."""
         steps, reached = np.empty(len(states), np.int64), np.empty(len(states), np.bool_)
         first, step, walks = _words_of(states.shape[1]), 0, np.arange(len(states))
-        state, free = states.T.copy(), free.T.copy()
+        state, free, held = states.T.copy(), free.T.copy(), not free.all()
         while True:
             taken, changing = np.full(len(walks), step), np.empty_like(state)
             rank = np.empty(state.shape, np.min_scalar_type(len(state)))
+            chosen = np.empty_like(state)
             rows, changes, ranks = list(state), list(changing), list(rank)
             bytes_of = list(changing.view(np.uint8))
             for function, row, change in zip(self._functions, rows, changes, strict=True):
                 np.not_equal(function(rows), row, out=change)
-            changing &= free
+            if held:
+                changing &= free
             while True:
                 # The number of each gene that would change among these, and how many they are.
                 count = ranks[0]
@@ -266,17 +268,20 @@ class Dynamics:
                 going = count > 0
                 if step == max_steps or 2 * np.count_nonzero(going) <= len(walks):
                     break
-                chosen = changing
                 if self.update == "asynchronous":
                     draw = (words(seeds, first + step, 1)[0] >> _HALF) * count >> _HALF
-                    chosen = changing & (rank == (draw + _ONE).astype(rank.dtype))
+                    np.equal(rank, (draw + _ONE).astype(rank.dtype), out=chosen)
+                    chosen &= changing
+                else:
+                    chosen[:] = changing
                 state ^= chosen
                 changing ^= chosen
                 taken += going
                 step += 1
                 for gene, function in self._varying:
                     np.not_equal(function(rows), rows[gene], out=changes[gene])
-                changing &= free
+                if held:
+                    changing &= free
             ended = ~going | (step == max_steps)
             there = walks[ended]
             states[there], steps[there], reached[there] = state[:, ended].T, taken[ended], ~going[ended]
