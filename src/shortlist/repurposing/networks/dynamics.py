@@ -32,10 +32,11 @@ from shortlist.repurposing.networks.states import (
 from shortlist.seeds import Words, run_seeds, words
 
 MAX_STEPS = 10_000
-_ONE, _HALF = np.uint64(1), np.uint64(32)
-TOGETHER = 8192  # walks in step: their arrays stay near the processor
+_ONE, _HALF, _EIGHT = np.uint64(1), np.uint64(32), 8
+TOGETHER = 4096  # walks in step: their arrays stay near the processor
 
 Bits = NDArray[np.bool_]
+Counts = NDArray[np.unsignedinteger[Any]]
 Ends = tuple[Bits, NDArray[np.int64], Bits]  # last states, steps, whether they are fixed points
 # Takes a value for each gene, True or False or a row of them, and returns one.
 Function = Callable[[Sequence[Any]], Any]
@@ -79,7 +80,7 @@ def function_of(expression: Expression, place: Mapping[str, int]) -> Function:
     if 1 < count < len(parts):
         return lambda values: sum(part(values) for part in parts) >= count
     join = operator.or_ if count == 1 else operator.and_
-    return lambda values: reduce(join, [part(values) for part in parts])
+    return reduce(lambda one, other: lambda values: join(one(values), other(values)), parts)
 
 
 class Dynamics:
@@ -246,31 +247,30 @@ class Dynamics:
 
     def _in_step(self, states: Bits, free: Bits, seeds: Words, max_steps: int) -> Ends:
         """Walk all at once, a column each; whenever half have ended, go on with the others."""
+        genes, first = len(self.network), _words_of(len(self.network))
+        eights = -(-genes // _EIGHT)
         steps, reached = np.empty(len(states), np.int64), np.empty(len(states), np.bool_)
-        first, step, walks = _words_of(states.shape[1]), 0, np.arange(len(states))
-        state, free, held = states.T.copy(), free.T.copy(), not free.all()
+        step, walks, held = 0, np.arange(len(states)), not free.all()
+        state = np.zeros((eights * _EIGHT, len(states)), np.bool_)
+        state[:genes], free = states.T, free.T.copy()
         while True:
-            taken, changing = np.full(len(walks), step), np.empty_like(state)
-            rank = np.empty(state.shape, np.min_scalar_type(len(state)))
-            chosen = np.empty_like(state)
-            rows, changes, ranks = list(state), list(changing), list(rank)
-            bytes_of = list(changing.view(np.uint8))
-            for function, row, change in zip(self._functions, rows, changes, strict=True):
-                np.not_equal(function(rows), row, out=change)
-            if held:
-                changing &= free
+            taken, changing, chosen = np.full(len(walks), step), np.zeros_like(state), state.copy()
+            rank = np.empty((eights, _EIGHT, len(walks)), np.min_scalar_type(2 * genes))
+            last, sums = rank[:, -1], rank[:, -1].copy()
+            rows, changes = list(state), list(changing)
+            for gene, function in enumerate(self._functions):
+                np.not_equal(function(rows), rows[gene], out=changes[gene])
             while True:
-                # The number of each gene that would change among these, and how many they are.
-                count = ranks[0]
-                np.copyto(count, bytes_of[0])
-                for here, byte in zip(ranks[1:], bytes_of[1:], strict=True):
-                    count = np.add(count, byte, out=here)
-                going = count > 0
+                if held:
+                    changing[:genes] &= free
+                _count(changing.view(np.uint8).reshape(rank.shape), rank, sums)
+                going = sums[-1] > 0
                 if step == max_steps or 2 * np.count_nonzero(going) <= len(walks):
                     break
                 if self.update == "asynchronous":
-                    draw = (words(seeds, first + step, 1)[0] >> _HALF) * count >> _HALF
-                    np.equal(rank, (draw + _ONE).astype(rank.dtype), out=chosen)
+                    draw = (words(seeds, first + step, 1)[0] >> _HALF) * sums[-1] >> _HALF
+                    wanted = (draw + _ONE).astype(rank.dtype) + last - sums
+                    np.equal(rank, wanted[:, np.newaxis], out=chosen.reshape(rank.shape))
                     chosen &= changing
                 else:
                     chosen[:] = changing
@@ -280,14 +280,14 @@ class Dynamics:
                 step += 1
                 for gene, function in self._varying:
                     np.not_equal(function(rows), rows[gene], out=changes[gene])
-                if held:
-                    changing &= free
             ended = ~going | (step == max_steps)
             there = walks[ended]
-            states[there], steps[there], reached[there] = state[:, ended].T, taken[ended], ~going[ended]
+            states[there], steps[there] = state[:genes, ended].T, taken[ended]
+            reached[there] = ~going[ended]
             if ended.all():
                 return states, steps, reached
-            walks, seeds, state, free = walks[~ended], seeds[~ended], state[:, ~ended], free[:, ~ended]
+            on = np.flatnonzero(~ended)
+            walks, seeds, state, free = (a.take(on, axis=-1) for a in (walks, seeds, state, free))
 
     def images(self, states: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The values of all functions in each of many full states; held genes keep their values.
@@ -303,6 +303,16 @@ class Dynamics:
         for image, gene, function in zip(images, self.network.genes, self._functions, strict=True):
             image[:] = self.clamps[gene] if gene in self.clamps else function(rows)
         return images.T.copy()
+
+
+def _count(changing: Counts, rank: Counts, sums: Counts) -> None:
+    """Number the genes that would change, within each eight of genes, and sum up the eights."""
+    rank[:, 0] = changing[:, 0]
+    for i in range(1, _EIGHT):
+        np.add(rank[:, i - 1], changing[:, i], out=rank[:, i])
+    sums[0] = rank[0, -1]
+    for before, own, here in zip(sums, rank[1:, -1], sums[1:], strict=False):
+        np.add(before, own, out=here)
 
 
 def _words_of(genes: int) -> int:
