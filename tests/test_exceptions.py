@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.plans.engine import PlanProgress
-from shortlist.plans.results import PlanResults
 
 import shortlist
 from examples.race import RACE

@@ -18,9 +18,9 @@ from shortlist import linalg
 from shortlist.designs import Designs
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.features import reduce_to_rank
+from shortlist.linalg import span
 from shortlist.problem import Problem
 from shortlist.simulation import instances
-from shortlist.linalg import span
 from shortlist.study.insight.feature_findings import examine_features
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps

@@ -12,11 +12,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shortlist.engine.engine import Engine
-from shortlist.engine.contract import Decision
-from shortlist.engine.fits import Posterior
 from shortlist.rules.indices import individual, paired
 
 import shortlist
+from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
 from shortlist.features import reduce_to_rank
 from shortlist.linalg import mth_largest
 from shortlist.problem import Problem

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
-from shortlist.engine.fits import Posterior
 
 import shortlist
 from by_plans import run_by_plans
@@ -22,6 +21,7 @@ from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
 from shortlist.designs import Designs
+from shortlist.engine.fits import Posterior
 from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded

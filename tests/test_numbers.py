@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.engine.fits import LEAST_SHARE, Posterior
-from shortlist.linalg import span
 
 import shortlist
 from examples.race import RACE
 from shortlist import GIFA, Study, errors
+from shortlist.engine.fits import LEAST_SHARE, Posterior
 from shortlist.features import fits_own_units, reduce_to_rank
-from shortlist.linalg import even
+from shortlist.linalg import even, span
 from shortlist.problem import Problem
 
 ALGORITHMS = [

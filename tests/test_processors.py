@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.linalg import span
 
 from shortlist import Study
 from shortlist.linalg import span

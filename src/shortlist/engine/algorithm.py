@@ -25,7 +25,6 @@ from shortlist.engine.threshold import (
 )
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import Assumption, Claim, statement
-from shortlist.linalg import is_identity
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.printable import slack_words

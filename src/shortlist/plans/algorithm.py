@@ -12,7 +12,9 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
+from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
+from shortlist.gifa.thresholds import AUTO
 from shortlist.noise import Noise
 from shortlist.plans.question import Question
 from shortlist.plans.search_engine import SearchEngine
@@ -20,8 +22,6 @@ from shortlist.plans.strategy import Strategy, StrategyEngine
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Relation, relation_on
-from shortlist.gifa.thresholds import AUTO
-from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 
 
 class ByPlans(Algorithm):

@@ -32,6 +32,8 @@ from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Need, Procedure
 from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
+from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
@@ -41,10 +43,8 @@ from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.search_engine import Progress, Result, SearchEngine
 from shortlist.plans.strategy import Strategy, StrategyEngine
-from shortlist.engine.fits import Posterior
 from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear
-from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 
 NEAR = 256  # arms on either side of the boundary that are looked at
 # A plan has one pull for every 32 results so far: its own results would hardly have changed it.
