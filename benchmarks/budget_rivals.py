@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from shortlist.linalg import span
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
-from shortlist.rules.initialization import span
 from shortlist.simulation.instances import Instance
 
 Reals = NDArray[np.float64]

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from shortlist.engine.engine import Engine
 
 import numpy_loop
 import shortlist
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine.engine import Engine
 from shortlist.seeds import run_seeds
 
 REPEATS = 25

@@ -165,7 +165,7 @@ def shortlist(
 
 def algorithms(
     every: Annotated[
-        bool, typer.Option("--all", help="Also variants, and those of published runs.")
+        bool, typer.Option("--all", help="Also variants.")
     ] = False,
 ) -> None:
     """List the algorithms to choose among, with a line on each."""
@@ -173,18 +173,12 @@ def algorithms(
     from shortlist.catalog.registry import algorithms as catalog
 
     known = catalog(all=every)
-    published = [name for name in known if name.endswith("(as published)")]
-    plain = [name for name in known if name not in published]
-    width = max(map(len, plain))
-    for name in plain:
+    width = max(map(len, known))
+    for name in known:
         say(f"{name:{width}}  {known[name]}")
     for name, kind in NEEDING.items():
         say(f"\n{kind.needs.heading}:" if kind.needs else "")
         say(f"{name:{width}}  {kind.summary}")
-    if published:
-        say("\nWith the settings of the authors' published runs, to reproduce those:")
-    for name in published:
-        say(name)
 
 
 ALGORITHMS_EXAMPLES = """[bold]Examples[/bold]

@@ -378,6 +378,11 @@ class SearchEngine:
         return Search(self.question, seed)
 
     @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return False
+
+    @property
     def adjusts(self) -> bool:
         """Whether more than an arm's own results make what is taken for its mean."""
         shared = self.question.shared
@@ -393,6 +398,7 @@ class SearchEngine:
             epsilon=self.question.epsilon * self.scale.width,
             noise=self.noise,
             initial=self._search(0).slots.arms,
+            alone=self.alone,
             aim=self.aim,
             pace=PLANS,
         )

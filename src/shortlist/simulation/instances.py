@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from shortlist.arrays import Label, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
+from shortlist.linalg import WHOLE, gram, least_squares
 from shortlist.noise import Noise
-from shortlist.numerics.blockwise import WHOLE, gram, least_squares
 from shortlist.problem import EQUAL, Costs, Problem, checked_seed
 from shortlist.rewards import Coins, Normal, Recorded, Rewards, drawer
 

@@ -17,7 +17,7 @@ from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
 from shortlist.printable import in_figures, printable
 from shortlist.simulation.instances import Instance
-from shortlist.theory.lower_bound import lower_bound
+from shortlist.theory import lower_bound
 
 WORTH = ("threshold", "proven")  # what the answers of an algorithm are worth
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
