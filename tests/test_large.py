@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import pickle
 import sqlite3
-import tempfile
 import time
-from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing.reduction import ForkingPickler
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +18,9 @@ from shortlist import linalg
 from shortlist.designs import Designs
 from shortlist.errors import IndistinguishableArms, UnknownName
 from shortlist.features import reduce_to_rank
+from shortlist.linalg import span
 from shortlist.problem import Problem
-from shortlist.simulation import chunk, instances
-from shortlist.simulation.chunk import Sender
+from shortlist.simulation import instances
 from shortlist.study.insight.feature_findings import examine_features
 
 VECTORS = 120  # of K numbers: names, counts, means, resident rows and their gaps
@@ -207,7 +201,7 @@ def test_passes_choose_the_pivots_of_a_whole_decomposition(kind: str) -> None:
     if kind == "heavy":
         x *= np.exp(3.0 * normal(4000, 1, 1))
     pivots = qr(x.T, mode="r", pivoting=True)[-1]
-    assert linalg.span(x).tolist() == sorted(pivots[:15].tolist())
+    assert span(x).tolist() == sorted(pivots[:15].tolist())
 
 
 @pytest.mark.parametrize("skew", [1.0, 1e7])
@@ -238,95 +232,9 @@ def test_designs_keep_few_numbers() -> None:
 # Comparisons
 
 
-def test_threads_share_the_features() -> None:
-    x = normal(40_000, 40)
-    instance = instances.from_arrays(x, theta=normal(1, 40, 1)[0], m=2, sigma=0.1)
-    given: dict[str, Any] = {"runs": 4, "max_samples": 410, "progress": False}
-    shortlist.compare("m-LinGapE", instances.classic(4, 2, 0.5), runs=1, progress=False)
-    _, one = peak(lambda: shortlist.compare("m-LinGapE", instance, workers=1, **given))
-    _, four = peak(lambda: shortlist.compare("m-LinGapE", instance, workers=4, **given))
-    # Each has its own means and rows, 60 numbers an arm at most, and no features of its own.
-    assert four - one < 3 * 60 * 8 * len(x)
-    assert one < 0.3 * x.nbytes + 2 * VECTORS * 8 * len(x)
-
-
-def test_a_cluster_is_sent_large_arrays_once() -> None:
-    distributed = pytest.importorskip("distributed")
+def test_processes_map_large_arrays_and_give_the_same_runs() -> None:
     x = normal(20_000, 10)
     instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
-    given: dict[str, Any] = {"runs": 6, "max_samples": 110, "progress": False}
-    here = shortlist.compare("m-LinGapE", instance, workers=1, **given)
-    local = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
-    with (
-        distributed.LocalCluster(**local, dashboard_address=None) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
-    ):
-        scattered, scatter = [], client.scatter
-        client.scatter = lambda data, **how: scattered.append(data.nbytes) or scatter(data, **how)
-        there = shortlist.compare("m-LinGapE", instance, executor=client, **given)
-    assert scattered == [x.nbytes]
-    assert here.frame.equals(there.frame)
-
-
-class CountsBytes(ProcessPoolExecutor):
-    """Two processes, or one that has to load all anew, and how many bytes they were sent a piece."""
-
-    def __init__(self, start: str) -> None:
-        processes = 2 if start == "fork" else 1
-        super().__init__(processes, mp_context=multiprocessing.get_context(start))
-        self.sent: list[int] = []
-
-    def submit(self, function: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        self.sent.append(len(ForkingPickler.dumps((function, given, named))))
-        return super().submit(function, *given, **named)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("start", "room"),
-    [("fork", True), ("fork", False), ("spawn", True)],
-    ids=["fork", "fork, without room", "spawn"],
-)
-def test_processes_are_sent_large_arrays_once(
-    start: str, room: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    x = normal(20_000, 10)
-    instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
-    given: dict[str, Any] = {"runs": 6, "max_samples": 110, "progress": False}
-    both = ["m-LinGapE", "m-LinGapE largest variance"]
-    here = shortlist.compare(both, instance, workers=1, **given)
-    files: list[int] = []
-    share = chunk._FileSender.share
-
-    def shares(self: Any, whole: np.ndarray) -> Path:
-        found = share(self, whole)
-        files.append(found.stat().st_size)
-        return found
-
-    monkeypatch.setattr(chunk._FileSender, "share", shares)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path if room else tmp_path / "nowhere"))
-    with CountsBytes(start) as pool:
-        there = shortlist.compare(both, instance, executor=pool, workers=2, **given)
-    assert here.frame.equals(there.frame)
-    assert len(pool.sent) == 2 * 6
-    if room:
-        assert max(pool.sent) < 20_000
-        assert files.count(x.nbytes) == 1  # for both algorithms
-        assert sum(files) < 2 * x.nbytes
-    else:
-        assert min(pool.sent) > x.nbytes
-        assert files == []
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_pools_are_sent_pieces_as_before() -> None:
-    with ThreadPoolExecutor(1) as pool:
-        sender = Sender(pool)
-        assert sender.submit(_Piece()).result() == 0  # type: ignore[arg-type, comparison-overlap]
-        assert sender.submit(_Piece(), 2).result() == 2  # type: ignore[arg-type, comparison-overlap]
-
-
-class _Piece:
-    def run(self, attempt: int = 0) -> int:
-        return attempt
+    given: dict[str, Any] = {"runs": 2, "max_samples": 60, "progress": False}
+    one, two = (shortlist.compare("m-LinGapE", instance, workers=n, **given) for n in (1, 2))
+    assert two.frame.equals(one.frame)

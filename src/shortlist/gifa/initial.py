@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from shortlist.arrays import Integers, Reals
 from shortlist.linalg import is_identity, span
 
-Features = NDArray[np.float64]
 
-
-def no_pulls(features: Features) -> NDArray[np.int64]:
+def no_pulls(features: Reals) -> Integers:
     """No initial pulls."""
     return np.zeros(0, np.int64)
 
 
-def every_arm(features: Features) -> NDArray[np.int64]:
+def every_arm(features: Reals) -> Integers:
     """Every arm once, in index order."""
     return np.arange(features.shape[0], dtype=np.int64)
 
 
-def auto(features: Features) -> NDArray[np.int64]:
+def auto(features: Reals) -> Integers:
     """Every arm once while that costs at most four pulls per dimension, else a spanning set.
 
     Examples
@@ -34,7 +32,7 @@ def auto(features: Features) -> NDArray[np.int64]:
     return every_arm(features) if arms <= 4 * rank else span(features)
 
 
-INITIALIZATIONS: dict[str | None, Callable[[Features], NDArray[np.int64]]] = {
+INITIALIZATIONS: dict[str | None, Callable[[Reals], Integers]] = {
     None: no_pulls,
     "each": every_arm,
     "span": span,
@@ -42,7 +40,7 @@ INITIALIZATIONS: dict[str | None, Callable[[Features], NDArray[np.int64]]] = {
 }
 
 
-def weakest_direction(features: Features, initial: NDArray[np.int64]) -> float:
+def weakest_direction(features: Reals, initial: Integers) -> float:
     """λ_min of Σ x xᵀ over the initial pulls; 0 where they do not span.
 
     Examples

@@ -1,9 +1,8 @@
 """Thresholds C_{t,δ}: how many standard deviations wide the gap indices are.
 
-A new threshold provides a compiled function (t, ln det, constants) → C and a ``Threshold`` that says
-how its constants follow from ``ThresholdInputs``, what its proof assumes, and where it is proven. All
-of them are in ``THRESHOLDS``. All are called by their addresses, so that a study compiles only its own.
-The authors named in ``source`` are cited by a report if they are in ``works.toml``.
+A new threshold is a function (t, ln det, known) → C and a ``Threshold`` that says what its proof assumes, and
+where it is proven. All of them are in ``THRESHOLDS``. The authors named in ``source`` are cited by a report if
+they are in ``works.toml``.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from shortlist import advice
 from shortlist.arrays import Reals
-from shortlist.errors import InvalidSetting
-from shortlist.numerics.jit import compiled
-from shortlist.rules.rule import Rule, rule
+from shortlist.engine.threshold import NO_LEVEL, ArmInterval, ThresholdInputs
+from shortlist.errors import InvalidSetting, unknown_name
+from shortlist.gifa.rules import Rule, rule, wrong_answer
 
 ALL_AT_ONCE = (
     "If what the guarantee assumes is true, every arm's mean lies within its bounds, at all times "
@@ -34,108 +33,51 @@ EACH_ARM = (
     "If what the guarantee assumes is true, each arm's mean lies within its bounds, at all times at "
     "once, with probability at least {level}, for each arm by itself and not for all arms together."
 )
-NO_LEVEL = (
-    "The bounds are {interval}, with no proven level: it is not known how often they contain an "
-    "arm's mean."
-)
 
 
-class ArmInterval(NamedTuple):
-    """What the interval of an arm alone is."""
+class Known(NamedTuple):
+    """What the function of a threshold is given beside t and ln det: one number each.
 
-    formula: str  # in signs
-    meaning: str  # in words, with what the signs are
-    short: str = "the mean ± C standard errors"
-
-
-def usual_interval(
-    *, classical: bool, regularization: float = 0.0, one_sigma: bool = True
-) -> ArmInterval:
-    """What an arm's interval is where it is the mean ± C standard errors.
-
-    ``regularization`` is λ_V, and ``one_sigma`` says that all arms have the same σ; σ is the largest.
-
-    Examples
-    --------
-    >>> usual_interval(classical=True).meaning
-    'mean ± C σ/√N, with N its evaluations and C the threshold'
-    >>> usual_interval(classical=False).meaning
-    'mean ± C σ √(xᵀV⁻¹x), with x its features, V the sum of x xᵀ over the evaluations, and C the threshold'
-    >>> usual_interval(classical=True, regularization=0.5, one_sigma=False).meaning
-    'mean ± C σ/√N, with N λ_V = 0.5 plus its evaluations, each counted σ²/σ_a² times, and C the threshold'
-    """
-    counted = "" if one_sigma else ", each counted σ²/σ_a² times,"
-    ridge = f"λ_V = {regularization:g} {{}}plus " if regularization else ""
-    if classical:
-        meaning = (
-            f"mean ± C σ/√N, with N {ridge.format('')}its evaluations{counted} and C the threshold"
-        )
-        return ArmInterval("μ̂ ± Cσ/√N", meaning)
-    return ArmInterval(
-        "μ̂ ± Cσ√(xᵀV⁻¹x)",
-        f"mean ± C σ √(xᵀV⁻¹x), with x its features, V {ridge.format('times the unit matrix ')}the "
-        f"sum of x xᵀ over the evaluations{counted or ','} and C the threshold",
-    )
-
-
-@dataclass(frozen=True)
-class ThresholdInputs:
-    """What a threshold may depend on; nothing of it is learnt from rewards.
-
-    ``longest`` is the largest ‖x_a‖, and ``weakest`` is λ_min of Σ x xᵀ over the initial pulls.
-
-    Where ``classical``, every arm is a dimension of its own, and θ are the K means. Where
-    ``features_unused`` as well, there are features that the algorithm does not look at, and S bounds
-    the norm of another θ than this one.
+    ``regularization`` is λ_V as the formula has it, and ``S`` is NaN where unknown.
     """
 
+    delta: float
+    sigma: float
     arms: int
     dimension: int
     rank: int
     longest: float
-    sigma: float
-    delta: float
-    S: float | None
     regularization: float
-    weakest: float
-    classical: bool
-    indices: str
-    m: int = 1
-    features_unused: bool = False
+    S: float
 
-    @classmethod
-    def of(cls, problem: Any, *, classical: bool, rank: int, **others: Any) -> ThresholdInputs:
-        """Those of a ``Problem``, for an algorithm that ignores its features if ``classical``.
 
-        ``rank`` is that of the features in use; ``others`` replace what the problem gives.
-        """
-        given = {
-            "arms": problem.arms,
-            "dimension": problem.arms if classical else problem.dimension,
-            "longest": 1.0 if classical else problem.longest,
-            "sigma": problem.sigma,
-            "delta": problem.delta,
-            "S": problem.S,
-            "regularization": 0.0,
-            "weakest": 0.0,
-            "classical": classical or problem.is_classical,
-            "indices": "paired",
-            "m": problem.m,
-            "features_unused": classical and not problem.is_classical,
-        }
-        return cls(rank=rank, **{**given, **others})
+@dataclass(frozen=True)
+class Computed:
+    """A threshold in a setting: (t, ln det) → C."""
+
+    rule: Rule
+    known: Known
+
+    def __call__(self, t: int, log_det: Reals) -> Reals:
+        """C of every run."""
+        C = self.rule(t, log_det, self.known)
+        try:
+            found = np.asarray(C, np.float64)
+        except (TypeError, ValueError):
+            raise wrong_answer(self.rule, repr(C)) from None
+        if np.isnan(found).any():
+            raise wrong_answer(self.rule, "a number that is not defined (NaN)")
+        return found
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A threshold: its compiled function, its constants, and what its proof asks for.
+    """A threshold: its function, and what its proof asks for.
 
     Attributes
     ----------
     rule : Rule
-        ``(t, log_det, constants) → C``.
-    formula : callable
-        From the setting and λ_V as the formula has it, the constants that the function is given.
+        ``(t, log_det, known) → C``, one number or one for each run.
     proven : bool
         Whether a theorem covers it at all.
     source : str
@@ -162,7 +104,6 @@ class Threshold:
     """
 
     rule: Rule
-    formula: Callable[[ThresholdInputs, float], list[float]]
     proven: bool
     source: str
     coverage: str
@@ -185,12 +126,20 @@ class Threshold:
         """What it is, in one line."""
         return self.rule.summary
 
-    def constants(self, setting: ThresholdInputs) -> Reals:
-        """The constants that the compiled function is given."""
+    def of(self, setting: ThresholdInputs) -> Callable[[int, Reals], Reals]:
+        """(t, ln det) → C in this setting."""
         self.check(setting)
-        return np.array(
-            self.formula(setting, self.formula_regularization(setting)), dtype=np.float64
+        known = Known(
+            setting.delta,
+            setting.sigma,
+            setting.arms,
+            setting.dimension,
+            setting.rank,
+            setting.longest,
+            self.formula_regularization(setting),
+            math.nan if setting.S is None else setting.S,
         )
+        return Computed(self.rule, known)
 
     def check(self, setting: ThresholdInputs) -> None:
         """Raise where the threshold cannot be computed at all."""
@@ -232,31 +181,8 @@ class Threshold:
         return reasons
 
 
-def mixture_threshold(level: float, growth: Any) -> Any:
-    """C of a normal mixture (Robbins 1970) where the information is ``growth`` times the prior's.
-
-    An error of C standard errors ever occurs with a probability of e^−level at most.
-
-    Examples
-    --------
-    >>> [round(float(mixture_threshold(math.log(20), growth)), 2) for growth in (1.0, 10.0, 100.0)]
-    [3.66, 3.04, 3.27]
-    """
-    return np.sqrt((1.0 + 1.0 / growth) * (2.0 * level + np.log1p(growth)))
-
-
 INFLATION = 0.1  # u of the self-normalised bound
-TINY = float(np.finfo(float).tiny)
-TWO_ARM_PRIOR = 3.0  # pulls of an arm that the prior of its mixture is worth
-RISK = "δ the risk (without the share for σ where that is estimated)"
-TWO_ARMS_FORMULA = "μ̂ ± σ√(2L(1 + ρ/N)/N)"
-OF_TWO_ARMS = ArmInterval(
-    TWO_ARMS_FORMULA,
-    "mean ± σ √(2L(1 + ρ/N)/N), with N its evaluations (each counted σ²/σ_a² times where arms have a "
-    f"σ of their own; with features 1/(xᵀV⁻¹x)), ρ = {TWO_ARM_PRIOR:g}, L = ln(m(K − m)/δ) + ½ ln(1 + N/ρ) + ½ ln(1 + n/ρ), n "
-    f"the evaluations of the arm that has most, and {RISK}",
-    TWO_ARMS_FORMULA,
-)
+AUTO = "auto"  # in place of a name: whatever suits the problem
 
 
 def published_regularization(sigma: float) -> float:
@@ -265,53 +191,30 @@ def published_regularization(sigma: float) -> float:
 
 
 @rule("threshold")
-def self_normalized(t: int, log_det: float, constants: Reals) -> float:
+def self_normalized(t: int, log_det: Reals, known: Known) -> Reals:
     """sqrt(2(1+u)(ln(1/δ) + ½ ln det(I + A/(uc)))), c = λ_min of the initial pulls, u = 0.1."""
-    return math.sqrt(2.0 * constants[1] * (constants[0] + 0.5 * log_det))
+    return np.sqrt(2.0 * (1.0 + INFLATION) * (math.log(1.0 / known.delta) + 0.5 * log_det))
 
 
-@rule("threshold", traits=("by_time",))
-def frequentist(t: int, log_det: float, constants: Reals) -> float:
+@rule("threshold")
+def frequentist(t: int, log_det: Reals, known: Known) -> float:
     """Equation (2) of the paper: sqrt(2 ln(1/δ) + N ln(1 + (t+1)L²/(λ_V N))) + sqrt(λ_V) S/σ."""
-    spread = constants[2] * math.log(1.0 + (t + 1) * constants[3])
-    return math.sqrt(2.0 * constants[0] + spread) + constants[1]
+    growth = (t + 1) * known.longest**2 / (known.regularization * known.dimension)
+    spread = known.dimension * math.log1p(growth)
+    bias = math.sqrt(known.regularization) * known.S / known.sigma
+    return math.sqrt(2.0 * math.log(1.0 / known.delta) + spread) + bias
 
 
-@rule("threshold", traits=("by_time",))
-def lucb1(t: int, log_det: float, constants: Reals) -> float:
+@rule("threshold")
+def lucb1(t: int, log_det: Reals, known: Known) -> float:
     """sqrt(2 ln(5Kt⁴/(4δ))): a union over arms, counts and rounds."""
-    return math.sqrt(2.0 * (constants[0] + 4.0 * math.log(t)))
+    return math.sqrt(2.0 * math.log(5.0 * known.arms * t**4 / (4.0 * known.delta)))
 
 
-@rule("threshold", traits=("heuristic", "by_time"))
-def heuristic(t: int, log_det: float, constants: Reals) -> float:
+@rule("threshold", traits=("heuristic",))
+def heuristic(t: int, log_det: Reals, known: Known) -> float:
     """sqrt(2 ln((1 + ln t)/δ)): heuristic, not proven."""
-    return constants[1] * math.sqrt(2.0 * (constants[0] + math.log(1.0 + math.log(t))))
-
-
-@compiled()
-def two_arm_threshold(constants: Reals, variance_i: float, variance_j: float) -> float:
-    """C for two arms whose averages have these variances, in units of σ²: 1/N without features.
-
-    C²(1/N_i + 1/N_j) = 2L(v_i + v_j), L = ln(m(K−m)/δ) + ½ ln(1 + N_i/ρ) + ½ ln(1 + N_j/ρ),
-    v_a = (1 + ρ/N_a)/N_a (docs/proofs.md).
-    """
-    one, other, prior = max(variance_i, TINY), max(variance_j, TINY), constants[1]
-    level = constants[0]
-    level += 0.5 * (math.log1p(1.0 / (prior * one)) + math.log1p(1.0 / (prior * other)))
-    excess = prior * (one * one + other * other) / (one + other)
-    return math.sqrt(2.0 * level * (1.0 + excess))
-
-
-@rule("threshold", traits=("by_time", "by_pair"))
-def two_arms_mixture(t: int, log_det: float, constants: Reals) -> float:
-    """sqrt(2(1 + ρ/n)(ln(m(K−m)/δ) + ln(1 + n/ρ))) for two arms of n pulls each, ρ = 3."""
-    each = constants[2] / t  # as if all arms had been pulled alike; indices have a C for each pair
-    return two_arm_threshold(constants, each, each)
-
-
-def _bias(setting: ThresholdInputs, ridge: float) -> float:
-    return math.sqrt(ridge) * (setting.S or 0.0) / setting.sigma
+    return math.sqrt(2.0 * math.log((1.0 + math.log(t)) / known.delta))
 
 
 def _unregularized(setting: ThresholdInputs) -> list[str]:
@@ -348,7 +251,6 @@ THRESHOLDS: dict[str, Threshold] = {
     for threshold in (
         Threshold(
             self_normalized,
-            lambda s, ridge: [math.log(1.0 / s.delta), 1.0 + INFLATION],
             proven=True,
             source="Jedra and Proutière 2020",
             coverage=ALL_AT_ONCE,
@@ -361,12 +263,6 @@ THRESHOLDS: dict[str, Threshold] = {
         ),
         Threshold(
             frequentist,
-            lambda s, ridge: [
-                math.log(1.0 / s.delta),
-                _bias(s, ridge),
-                s.dimension,
-                s.longest**2 / (ridge * s.dimension),
-            ],
             proven=True,
             source="equation (2) of Réda et al. 2021",
             coverage=ALL_AT_ONCE,
@@ -376,29 +272,13 @@ THRESHOLDS: dict[str, Threshold] = {
         ),
         Threshold(
             lucb1,
-            lambda s, ridge: [math.log(5.0 * s.arms / (4.0 * s.delta))],
             proven=True,
             source="Kalyanakrishnan et al. 2012",
             coverage=EACH_SIDE,
             broken=_one_by_one,
         ),
         Threshold(
-            two_arms_mixture,
-            lambda s, ridge: [
-                math.log(s.m * (s.arms - s.m) / s.delta),
-                TWO_ARM_PRIOR,
-                float(s.arms),
-            ],
-            proven=True,
-            source="after Robbins 1970; proof: docs/proofs.md of shortlist",
-            coverage=EACH_ARM,
-            interval=OF_TWO_ARMS,
-            needs_span=True,
-            broken=_classical,
-        ),
-        Threshold(
             heuristic,
-            lambda s, ridge: [math.log(1.0 / s.delta), 1.0],
             proven=False,
             source="Section 5 of Réda et al. 2021",
             coverage=NO_LEVEL,
@@ -410,21 +290,10 @@ THRESHOLDS: dict[str, Threshold] = {
 def user_threshold(function: Rule) -> Threshold:
     """A threshold of the user's own: never called proven.
 
-    Its function is given (t, log_det, constants) with constants = (δ, σ, K, N, rank, L, λ_V, S),
-    S being NaN where unknown; log_det is ln det(V/λ_V), or 0 without regularisation.
+    Its function is given (t, log_det, known); log_det is ln det(V/λ_V), or 0 without regularisation.
     """
     return Threshold(
         function,
-        lambda s, ridge: [
-            s.delta,
-            s.sigma,
-            s.arms,
-            s.dimension,
-            s.rank,
-            s.longest,
-            ridge,
-            math.nan if s.S is None else s.S,
-        ],
         proven=False,
         source="the user",
         coverage=NO_LEVEL,
@@ -432,31 +301,21 @@ def user_threshold(function: Rule) -> Threshold:
     )
 
 
-@dataclass(frozen=True)
-class StrategyThreshold:
-    """A threshold that a strategy computes by itself: what there is to say of it, as in ``Threshold``."""
-
-    name: str
-    summary: str
-    source: str
-    coverage: str
-    proven: bool = True
-    interval: ArmInterval | None = None
-    needs_S: ClassVar[bool] = False
-
-    def why_not_proven(self, setting: ThresholdInputs) -> list[str]:
-        """Why no theorem covers it; empty if one does, in every setting."""
-        return [] if self.proven else [f"the threshold {self.name!r} has no proof"]
-
-
-@compiled()
-def from_table(
-    table: Reals, threshold: Callable[..., float], t: int, log_det: float, constants: Reals
-) -> float:
-    """C by a threshold that depends on t alone: runs share a table of it."""
-    if table[t] == 0.0:
-        table[t] = threshold(t, log_det, constants)
-    return table[t]
+def find_threshold(choice: str | Threshold | Rule | Callable[..., float]) -> Threshold:
+    """The threshold meant by a name or by a function."""
+    if isinstance(choice, Threshold):
+        return choice
+    if isinstance(choice, str):
+        if choice not in THRESHOLDS:
+            raise unknown_name("threshold", choice, [AUTO, *THRESHOLDS])
+        return THRESHOLDS[choice]
+    if not callable(choice):
+        raise InvalidSetting(
+            "a threshold is a name or a function, one for all algorithms; got "
+            f"{type(choice).__name__}. To compare thresholds, compose algorithms that differ in "
+            "them, such as shortlist.GIFA(threshold='heuristic', name='m-LinGapE, heuristic')."
+        )
+    return user_threshold(choice if isinstance(choice, Rule) else rule("threshold")(choice))
 
 
 HORIZON = 100  # evaluations per dimension: neither an easy problem nor a hard one
@@ -469,18 +328,18 @@ def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
 
     Examples
     --------
-    >>> from shortlist.rules.thresholds import THRESHOLDS
+    >>> from shortlist.gifa.thresholds import THRESHOLDS
     >>> setting = ThresholdInputs(
     ...     arms=4, dimension=3, rank=3, longest=1.0, sigma=0.5, delta=0.05, S=1.0,
     ...     regularization=0.0, weakest=1.0, classical=False, indices="paired", m=2,
     ... )
-    >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("two_arms_mixture", "self_normalized")]
-    [7.9, 14.7]
+    >>> [round(expected_evidence(THRESHOLDS[name], setting), 1) for name in ("self_normalized",)]
+    [14.7]
     """
     time, rank = HORIZON * setting.rank, setting.rank
     shift = threshold.shift(setting)
     log_det = rank * math.log1p(HORIZON * setting.longest**2 / shift) if shift > 0.0 else 0.0
-    C = float(threshold.rule(time, log_det, threshold.constants(setting)))
+    C = float(threshold.of(setting)(time, np.float64(log_det)))
     return 0.5 * C**2
 
 
