@@ -68,10 +68,7 @@ class ByPlans(Algorithm):
         relation = relation_on(problem, self.relation)
         features = problem.reduced if relation.uses_features else np.eye(problem.arms)
         setting = ThresholdInputs.of(
-            problem,
-            classical=not relation.uses_features,
-            rank=features.shape[1],
-            sigma=noise.scale,
+            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.scale
         )
         engine = self.engine(problem, features, noise)
         return Parts(self.bound(problem), setting, relation, engine)

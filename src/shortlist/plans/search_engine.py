@@ -587,12 +587,7 @@ class SearchEngine:
         return Estimates(means, variances, (low, high), noise)
 
     def gaps(
-        self,
-        posterior: Posterior,
-        now: Progress,
-        decision: Decision,
-        *,
-        outside_only: bool = False,
+        self, posterior: Posterior, now: Progress, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """Differences of means at the boundary; −∞ for arms that may not be listed.
 

@@ -8,8 +8,9 @@ from typing import Protocol
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.proof.evidence import Evidence, Pairs
+from shortlist.proof.increments import log_sum
 from shortlist.proof.naming import least_slack
 from shortlist.proof.plan import Plan
 from shortlist.proof.pooled import TILTS, distinct_values
@@ -46,10 +47,7 @@ class Compared:
     """
 
     def __init__(
-        self,
-        kind: Callable[[Pairs, Reals], Evidence],
-        sizes: Reals,
-        most: float | None = None,
+        self, kind: Callable[[Pairs, Reals], Evidence], sizes: Reals, most: float | None = None
     ) -> None:
         self.K, self.sizes, self.most = len(sizes), sizes, most
         pairs = Pairs(np.array([self.K]), self.K + 1)
@@ -110,21 +108,6 @@ class InRange:
         for _ in range(WIDE):
             x = 0.5 * (low + high)
             e = told - self.pulls[:, None] * np.log1p(np.multiply.outer(x, TILTS))
-            top = e.max(axis=1)
-            enough = top + np.log(np.exp(e - top[:, None]).sum(axis=1)) >= level
+            enough = log_sum(e) >= level
             low, high = np.where(enough, x, low), np.where(enough, high, x)
         return low
-
-
-class Nothing:
-    """Where results tell only of differences."""
-
-    def __init__(self, arms: int) -> None:
-        self.arms: Integers = np.arange(arms)
-
-    def after(self, plan: Plan) -> None:
-        """Take in nothing."""
-
-    def bounds(self, delta: float) -> tuple[Reals, Reals]:
-        """None."""
-        return np.full(len(self.arms), -np.inf), np.full(len(self.arms), np.inf)
