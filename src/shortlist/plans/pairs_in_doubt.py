@@ -33,9 +33,8 @@ from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Need, Procedure
 from shortlist.engine.round import Decision
 from shortlist.errors import InvalidSetting
-from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
-from shortlist.plans.algorithm import ByPlans
+from shortlist.plans.algorithm import ByPlans, OnBudget
 from shortlist.plans.design import TINY, spanning
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
@@ -264,11 +263,8 @@ class BudgetEngine(StrategyEngine):
         return decide
 
 
-@dataclass(frozen=True)
-class BudgetedProcedure(Procedure):
-    """An algorithm with a budget, on a problem."""
-
-    algorithm: PairsInDoubt
+class Estimating(OnBudget):
+    """An algorithm that ends with a budget and proves nothing, on a problem."""
 
     def coverage_if(self, *, proven: bool) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
@@ -277,16 +273,6 @@ class BudgetedProcedure(Procedure):
             f"its mean with probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
             "they came out best: their bounds contain their means less often."
         )
-
-    @property
-    def claim(self) -> Claim:
-        """That it claims nothing; the study adds an estimate of how sure it is."""
-        words = {
-            "statement": no_guarantee(self.algorithm.budget),
-            "extends": "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
-            "information-directed selection, You et al. 2023).",
-        }
-        return BudgetClaim(**{**vars(super().claim), **words})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,7 +316,7 @@ class PairsInDoubt(ByPlans):
         "With a fixed budget in place of a guarantee (budget = …)",
     )
     relation = Linear
-    procedure = BudgetedProcedure
+    procedure = Estimating
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
@@ -354,6 +340,13 @@ class PairsInDoubt(ByPlans):
             "difference weighted by the posterior probability that the two are in the wrong order; "
             "estimates by least squares on all results. It is an extension without a theorem of "
             f"{', '.join(w.short for w in self.cited)}."
+        )
+
+    def on_budget(self, _: Procedure) -> str:
+        """What is known of it; the study adds an estimate of how sure it is."""
+        return (
+            "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
+            "information-directed selection, You et al. 2023)."
         )
 
     def check(self, problem: Problem) -> None:

@@ -590,7 +590,8 @@ class Search:
         if question.noise.known or question.noise.pools:
             return low, high
         # How many results a retired arm had of its last plan may depend on them.
-        return tuple(np.where(self._retired, *each) for each in ((-unknown, low), (unknown, high)))
+        low, high = np.where(self._retired, -unknown, low), np.where(self._retired, unknown, high)
+        return low, high
 
     def best_slack(self) -> tuple[Mask, float]:
         """The set that is proven with the least ε, of those that were named, and that ε."""

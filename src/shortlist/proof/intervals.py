@@ -13,7 +13,7 @@ from shortlist.proof.evidence import Evidence, Pairs
 from shortlist.proof.increments import log_sum
 from shortlist.proof.naming import least_slack
 from shortlist.proof.plan import Plan
-from shortlist.proof.pooled import TILTS, distinct_values
+from shortlist.proof.pooled import TILTS, tilted
 
 SURE = 200  # results of 0 of an arm whose mean is known to be 0
 WIDE = 60  # steps of a bisection
@@ -85,13 +85,8 @@ class InRange:
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
         size = len(self.pulls)
-        old = plan.arms < size
-        seen, values, times = distinct_values(plan.arms[old], plan.values[old])
-        self.above, self.below = self.above.copy(), self.below.copy()
-        np.add.at(self.above, seen, times[:, None] * np.log1p(np.multiply.outer(values, TILTS)))
-        np.add.at(
-            self.below, seen, times[:, None] * np.log1p(np.multiply.outer(1.0 - values, TILTS))
-        )
+        above, below = tilted(plan, size)
+        self.above, self.below = self.above + above, self.below + below
         pulls = self.pulls + plan.pulls[:size]
         sums = self.averages * self.pulls + plan.sums[:size]
         self.pulls, self.averages = pulls, sums / np.maximum(pulls, 1.0)

@@ -157,15 +157,15 @@ class Naming:
 
     def missing(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """What ln E of each pair lacks: 0 or less where it has passed, ∞ if the naming has no such pair."""
-        return self._of_known(b, c, np.inf, lambda *of: level - self._peaks(*of, level, epsilon))
+        return self._of_known(b, c, np.inf, lambda p, q: level - self._peaks(p, q, level, epsilon))
 
     def reached(self, b: Integers, c: Integers, epsilon: float) -> Reals:
         """The largest ln E of each pair so far; −∞ if the naming has no such pair."""
-        return self._of_known(b, c, -np.inf, lambda *of: self._peaks(*of, math.inf, epsilon))
+        return self._of_known(b, c, -np.inf, lambda p, q: self._peaks(p, q, math.inf, epsilon))
 
     def now(self, b: Integers, c: Integers, epsilon: float) -> Reals:
         """The ln E of each pair by all plans so far; −∞ if the naming has no such pair."""
-        return self._of_known(b, c, -np.inf, lambda *of: self.evidence.log_e(*of, epsilon))
+        return self._of_known(b, c, -np.inf, lambda p, q: self.evidence.log_e(p, q, epsilon))
 
     def _peaks(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """The largest ln E so far, up to date where it was below ``level``."""
@@ -180,7 +180,7 @@ class Naming:
 
     def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
         """The least slack with which each pair passes now; ∞ if there is none."""
-        return self._of_known(b, c, np.inf, lambda *of: least_slack(self.evidence, *of, level))
+        return self._of_known(b, c, np.inf, lambda p, q: least_slack(self.evidence, p, q, level))
 
     def again(self, plans: Sequence[Plan], epsilon: float) -> None:
         """Evidence anew from all plans of the study, with the bets of then: a value was corrected."""
