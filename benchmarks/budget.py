@@ -148,7 +148,7 @@ def budget_for(entry: Entry) -> int:
     """
     instance = entry.instance
     if entry.kind == RECORDS:
-        instance = replace(instance, sigma=float(instance.parameters.std(axis=0).max()))
+        instance = replace(instance, sigma=float(instance.rewards.table.std(axis=0).max()))
     elif entry.kind == LIES:
         x = instance.features
         theta = np.linalg.lstsq(x, instance.means, rcond=None)[0]

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from shortlist.engine.engine import Engine
+from shortlist.rules.indices import individual, paired
 
 import shortlist
-from shortlist.engine.engine import Engine
-from shortlist.engine.round import Decision
+from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
 from shortlist.features import reduce_to_rank
-from shortlist.numerics.order import mth_largest
-from shortlist.posterior.posterior import Posterior
+from shortlist.linalg import mth_largest
 from shortlist.problem import Problem
-from shortlist.rules.indices import individual, paired
 
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]

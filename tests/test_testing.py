@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.rules import rewards
 
 import shortlist
 from examples.race import Race
 from shortlist.errors import DamagedStorage
+from shortlist.gifa.rules import REGISTRY, Rule
+from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.plans.question import Question
-from shortlist.rules import rewards
-from shortlist.rules.rule import REGISTRY, Rule
-from shortlist.rules.thresholds import THRESHOLDS
 from shortlist.storage.base import ROW, Change
 from shortlist.storage.sql import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.registry import algorithms as algorithms
+    from shortlist.gifa.rules import rule as rule
     from shortlist.plans.guess_and_verify import Guided as Guided
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
-    from shortlist.rules.rule import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
     from shortlist.simulation.outlook import forecast as forecast
@@ -49,7 +49,7 @@ __all__ = [
     "theory",
 ]
 
-# Everything loads on first use: `import shortlist` alone pulls in neither numba nor matplotlib.
+# Everything loads on first use: `import shortlist` alone pulls in neither pandas nor matplotlib.
 _ROOMS = ("data", "errors", "plot", "report", "repurposing", "testing", "theory")
 _MODULES = {"instances": "shortlist.simulation.instances"}
 _MODULES |= {room: f"shortlist.{room}" for room in _ROOMS}
@@ -63,7 +63,7 @@ _HOMES = {
     "compare": "shortlist.simulation.comparison",
     "forecast": "shortlist.simulation.outlook",
     "read_untold": "shortlist.study.running.untold_results",
-    "rule": "shortlist.rules.rule",
+    "rule": "shortlist.gifa.rules",
 }
 
 

@@ -29,12 +29,12 @@ from shortlist.arrays import Mask
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
+from shortlist.gifa.rules import SIGNATURES, Rule
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.question import Question
 from shortlist.plans.strategy import Strategy
 from shortlist.problem import Problem
 from shortlist.rules.pair import Arms, Pair
-from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.study.study import Study

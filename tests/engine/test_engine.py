@@ -6,14 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
-
-import shortlist
 from shortlist.allocations.allocation import NONE
 from shortlist.engine.engine import Engine
-from shortlist.errors import InvalidSetting
 from shortlist.posterior.state import ROWS, WHOLE
-from shortlist.rules.rule import OWN, rule
-from shortlist.rules.thresholds import THRESHOLDS
+
+import shortlist
+from shortlist.errors import InvalidSetting
+from shortlist.gifa.rules import OWN, rule
+from shortlist.gifa.thresholds import THRESHOLDS
 
 
 @rule("selection", needs=(), traits=("by_time",))

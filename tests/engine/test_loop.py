@@ -18,18 +18,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from shortlist.engine.engine import Engine
+from shortlist.rules.registry import RULES
 
 import forks
 import shortlist
 from once import once
 from oracle import Hint, Oracle, Recipe, arms_in, recipe
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine.engine import Engine
-from shortlist.numerics.random import run_seeds, seed_stream
-from shortlist.posterior.posterior import Posterior
-from shortlist.rules.initialization import INITIALIZATIONS
-from shortlist.rules.registry import RULES
-from shortlist.rules.thresholds import THRESHOLDS
+from shortlist.engine.fits import Posterior
+from shortlist.gifa.initial import INITIALIZATIONS
+from shortlist.gifa.thresholds import THRESHOLDS
+from shortlist.seeds import run_seeds, seed_stream
 from shortlist.study.trial import Reason
 
 Array = NDArray[np.float64]

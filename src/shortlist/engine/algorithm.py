@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
 import numpy as np
@@ -16,23 +16,21 @@ import numpy as np
 from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine, ChangingEngine
-from shortlist.engine.some_arms import SomeArms
+from shortlist.engine.threshold import (
+    NO_LEVEL,
+    AnyThreshold,
+    ArmInterval,
+    ThresholdInputs,
+    usual_interval,
+)
+from shortlist.errors import InvalidSetting
 from shortlist.guarantee import Assumption, Claim, statement
 from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
-from shortlist.numerics.blockwise import is_identity
 from shortlist.printable import slack_words
 from shortlist.problem import Problem
 from shortlist.references import Work, work
 from shortlist.relation import Relation
-from shortlist.rules.thresholds import (
-    NO_LEVEL,
-    ArmInterval,
-    StrategyThreshold,
-    Threshold,
-    ThresholdInputs,
-    usual_interval,
-)
 
 OWN = "(your own)"  # in place of code of the user's, which is not stored
 
@@ -142,7 +140,7 @@ class Algorithm(ABC):
 class Parts(NamedTuple):
     """What a procedure is made of."""
 
-    threshold: Threshold | StrategyThreshold  # how wide the indices are
+    threshold: AnyThreshold  # how wide the indices are
     setting: ThresholdInputs  # what the threshold was computed from
     relation: Relation  # what is assumed of how the means depend on the features
     engine: AnyEngine  # the algorithm's rules or plans, on this problem
@@ -166,7 +164,7 @@ class Procedure:
         return self.make()
 
     @cached_property
-    def threshold(self) -> Threshold | StrategyThreshold:
+    def threshold(self) -> AnyThreshold:
         """How wide the indices are."""
         return self.parts.threshold
 
@@ -210,12 +208,10 @@ class Procedure:
         if hasattr(bound.engine, "among"):
             found = bound.parts._replace(engine=bound.engine.among(arms))
             return replace(bound, make=lambda: found, left=arms)
-        inner = self.rebind(problem.of_arms(arms))
-        own = is_identity(inner.engine.setup.features)
-        features = np.eye(problem.arms) if own else problem.reduced
-        engine = SomeArms(inner.engine, arms, features, problem.relative_noise)
-        make = partial(Parts, inner.threshold, inner.setting, inner.relation, engine)
-        return replace(inner, problem=problem, make=make, left=arms)
+        raise InvalidSetting(
+            f"{self.name} cannot go on without some of its candidates: continue with a study of the others "
+            "(study.continued(…)), or take algorithm='auto'."
+        )
 
     @property
     def changing(self) -> ChangingEngine:

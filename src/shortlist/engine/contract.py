@@ -11,13 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
+from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import Position, Steps
-from shortlist.engine.round import Decision
-from shortlist.posterior.posterior import Posterior
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Rewards
+
+
+class Decision(NamedTuple):
+    """What was decided: why an arm is pulled, or why the search stops."""
+
+    stop: bool
+    arm: int
+    queued: int | None
+    b: int
+    c: int
+    threshold: float
+    gap: float
+    statistic: float
+    block: int = NO_BLOCK
 
 
 class Pace(NamedTuple):
@@ -28,9 +41,6 @@ class Pace(NamedTuple):
     opening_pulls: str  # the same, after "whatever the results: "
     one_opening_pull: str  # what one of them is
     one_pull: str  # what a later one is for, before the pair of arms
-    # Evaluations, times the number of arms, that take some seconds to simulate; 0 where it takes as long
-    # however many there are.
-    simulated: int = 0
 
 
 ROUNDS = Pace(
@@ -39,7 +49,6 @@ ROUNDS = Pace(
     "initial pulls",
     "an initial pull",
     "was chosen to compare",
-    simulated=40_000_000,
 )
 PLANS = Pace(
     True,
@@ -113,7 +122,7 @@ class Gaps(NamedTuple):
 class AnyEngine(Protocol):
     """What a study, a comparison and a report ask of an algorithm on its problem.
 
-    ``Engine`` runs rounds of gap indices, ``SearchEngine`` plans. A *round* is what
+    ``gifa.engine.Engine`` runs rounds of gap indices, ``plans.search_engine.SearchEngine`` plans. A *round* is what
     either remembers between two results; only the engine that made it reads it, except for the m arms
     ``inside`` that would be answered now, for ``until_decision``, the number of results until it next
     checks whether to stop, and for its ``decision(stop=…)``.
@@ -122,10 +131,6 @@ class AnyEngine(Protocol):
     @property
     def setup(self) -> Setup:
         """What it was made for, and how it stops."""
-
-    @property
-    def benefits_from_threads(self) -> bool:
-        """Whether two threads make more runs than one: not where both need the interpreter."""
 
     @property
     def searches(self) -> bool:
@@ -199,13 +204,7 @@ class AnyEngine(Protocol):
         The round returned replaces ``current``. No new round begins where it is ``held``.
         """
 
-    def replicate(
-        self,
-        reward: Rule,
-        parameters: Reals,
-        seeds: NDArray[np.uint64],
-        max_samples: int,
-    ) -> Runs:
+    def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first pull to the stop."""
 
 
@@ -238,7 +237,8 @@ class ChangingEngine(AnyEngine, Protocol):
 class Runs:
     """What many replicates gave, one row per run.
 
-    ``sums`` are those of each arm's results, where there is only one run. For audited runs,
+    ``sums`` are those of each arm's results, where there is only one run; ``by`` says what made the
+    rounds, ``"NumPy"`` or ``"compiled"``. For audited runs,
     ``audited`` is how many of the samples tested whether the means are linear in the features, and
     ``rejected`` whether they are not.
     """
@@ -251,6 +251,7 @@ class Runs:
     sums: Reals | None = None
     audited: NDArray[np.int64] | None = None
     rejected: NDArray[np.bool_] | None = None
+    by: str = "NumPy"
 
 
 def joined(parts: Iterable[Runs]) -> Runs:
@@ -258,5 +259,6 @@ def joined(parts: Iterable[Runs]) -> Runs:
     listed, columns = [replace(part, sums=None) for part in parts], dict[str, Any]()
     for column in fields(Runs):
         values: Any = [getattr(part, column.name) for part in listed]
-        columns[column.name] = None if values[0] is None else np.concatenate(values)
+        whole = values[0] is None or column.name == "by"
+        columns[column.name] = values[0] if whole else np.concatenate(values)
     return Runs(**columns)

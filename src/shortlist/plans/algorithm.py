@@ -12,7 +12,9 @@ import numpy as np
 
 from shortlist.arrays import Integers, Reals
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
+from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
+from shortlist.gifa.thresholds import AUTO
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.plans.question import Question
@@ -21,8 +23,6 @@ from shortlist.plans.strategy import Strategy, StrategyEngine
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Relation, relation_on
-from shortlist.rules.registry import AUTO
-from shortlist.rules.thresholds import StrategyThreshold, ThresholdInputs
 
 
 class ByPlans(Algorithm):

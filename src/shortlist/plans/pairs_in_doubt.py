@@ -31,19 +31,20 @@ from shortlist.aim import Budget
 from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Need, Procedure
-from shortlist.engine.round import Decision
+from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
+from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 from shortlist.errors import InvalidSetting
+from shortlist.linalg import span
 from shortlist.noise import Noise
 from shortlist.plans.algorithm import ByPlans, OnBudget
-from shortlist.plans.design import TINY, spanning
+from shortlist.plans.design import TINY
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.search_engine import Progress, Result, SearchEngine
 from shortlist.plans.strategy import Strategy, StrategyEngine
-from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear
-from shortlist.rules.thresholds import NO_LEVEL, StrategyThreshold
 
 NEAR = 256  # arms on either side of the boundary that are looked at
 # A plan has one pull for every 32 results so far: its own results would hardly have changed it.
@@ -82,7 +83,7 @@ class PairsInDoubtStrategy(Strategy):
         self.threshold = float(ndtri(1.0 - question.delta / 2.0))
         self.plan = np.ones(question.arms, np.int64)
         if self._basis is not None:  # arms that span the features
-            self.plan = np.bincount(spanning(self._basis), minlength=question.arms)
+            self.plan = np.bincount(span(self._basis), minlength=question.arms)
 
     @property
     def told(self) -> int:

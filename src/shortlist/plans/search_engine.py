@@ -18,17 +18,14 @@ from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
-from shortlist.engine.contract import PLANS, Estimates, Gaps, Runs, Setup
+from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Setup
+from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
-from shortlist.engine.round import Decision
-from shortlist.numerics.random import seed_stream
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
 from shortlist.plans.search import Search
-from shortlist.posterior.posterior import Posterior
 from shortlist.proof.naming import share_of
-from shortlist.rules import rewards
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Recorded, Rewards, drawer
 
 LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
@@ -368,7 +365,6 @@ class SearchEngine:
 
     searches = True
     tests_linearity = False
-    benefits_from_threads = False
 
     def _search(self, seed: int) -> Search:
         if self.pool is not None:
@@ -424,34 +420,34 @@ class SearchEngine:
     ) -> Progress:
         """Take steps from ``position`` to the next stop or to their end."""
         now.begin(seed)
-        late = bool(position.is_stopped[0])  # what comes after a stop decides nothing
-        while position.next[0] < len(steps.kinds):
-            step = int(position.next[0])
-            position.next[0] += 1
+        late = position.is_stopped  # what comes after a stop decides nothing
+        while position.next < len(steps.kinds):
+            step = position.next
+            position.next += 1
             kind = steps.kinds[step]
             if kind == REOPEN:
-                position.is_stopped[0] = 0
+                position.is_stopped = False
             elif kind == TAKE:
                 arm, value = int(steps.arms[step]), float(steps.values[step])
                 posterior.observe(arm, value)
                 asked = not steps.unasked[step]
                 now.take(arm, int(steps.blocks[step]), self.given(value), asked=asked)
-            stays = position.is_stopped[0] and not now.is_settled
+            stays = position.is_stopped and not now.is_settled
             if kind not in (TAKE, DECIDE) or stays or steps.held[step]:
                 continue
             again = kind != DECIDE and now.search.stopped  # a stop that was taken back
             if now.is_over or now.is_settled:
                 self.decide(posterior, now, position)
             elif again:  # it is proven as it was; a part of a plan is no evidence
-                position.is_stopped[0] = 1
+                position.is_stopped = True
             else:
                 continue
             late = False
-            if position.is_stopped[0]:
+            if position.is_stopped:
                 break
         # What is to be evaluated next depends on every result.
-        if position.is_initialized[0] and not (late and position.is_stopped[0]):
-            position.decided_at[0] = posterior.observed
+        if position.is_initialized and not (late and position.is_stopped):
+            position.decided_at = posterior.observed
         return now
 
     def decide(self, posterior: Posterior, now: Progress, position: Position) -> None:
@@ -459,10 +455,10 @@ class SearchEngine:
         now.decide()
         while now.is_over and not now.search.stopped:
             now.decide()
-        if not position.is_initialized[0]:
+        if not position.is_initialized:
             posterior.refresh_if_spanning()
-        position.is_initialized[0] = 1
-        position.is_stopped[0] = int(now.search.stopped)
+        position.is_initialized = True
+        position.is_stopped = now.search.stopped
 
     # Changes
 
@@ -508,8 +504,8 @@ class SearchEngine:
         """Judge what is told with this engine's ε."""
         now.begin(seed)
         now.judge(lambda search: search.widen(self.question.epsilon))
-        if position.is_initialized[0] and now.search.stopped:
-            position.is_stopped[0] = 1
+        if position.is_initialized and now.search.stopped:
+            position.is_stopped = True
         return now
 
     def after(self, steps: Steps, seed: int) -> Progress:
@@ -622,20 +618,18 @@ class SearchEngine:
 
     # Simulation
 
-    def replicate(
-        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
-    ) -> Runs:
+    def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first plan to the stop."""
-        runs = [self._simulated(reward, parameters, int(seed), max_samples) for seed in seeds]
+        runs = [self._simulated(rewards, int(seed), max_samples) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
     def _simulated(
-        self, reward: Rule, parameters: Reals, seed: int, most: int
+        self, rewards: Rewards, seed: int, most: int
     ) -> tuple[Mask, bool, NDArray[np.int64], Reals]:
         """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, pulls, sums."""
-        search, draw = self._search(seed), self._drawn(reward, parameters, seed)
+        search, draw = self._search(seed), self._drawn(rewards, seed)
         arms = self.question.arms
         pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
         while not search.stopped and pulls.sum() < most:
@@ -649,33 +643,23 @@ class SearchEngine:
             search.take(*slots, (values - self.scale.low) / self.scale.width)
         return search.inside, search.stopped, pulls, sums
 
-    def _drawn(
-        self, reward: Rule, parameters: Reals, seed: int
-    ) -> Callable[[Integers, Integers], Reals]:
+    def _drawn(self, rewards: Rewards, seed: int) -> Callable[[Integers, Integers], Reals]:
         """Results of some cells in a simulated run.
 
-        Of recorded rewards a block is a row, drawn by the block's number. Other rewards are drawn for
-        every cell by itself.
+        Of recorded rewards a block is a row: of a pool the row of its number, else one that is drawn for
+        it. Other results have nothing to do with blocks.
         """
-        if reward is rewards.recorded and self.pool is not None:
-            return lambda arms, blocks: np.asarray(parameters[blocks, arms])
-        if reward is rewards.recorded and self.question.shared is not None:
-            generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
+        if not isinstance(rewards, Recorded) or not (self.pool or self.question.shared):
+            draw = drawer(rewards, seed)
+            return lambda arms, blocks: draw(arms)
+        table = rewards.table
+        if self.pool is not None:
+            return lambda arms, blocks: np.asarray(table[blocks, arms])
+        generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
 
-            def of_rows(arms: Integers, blocks: Integers) -> Reals:
-                while len(drawn) <= blocks.max(initial=0):
-                    drawn.extend(generator.integers(len(parameters), size=1024).tolist())
-                return np.asarray(parameters[np.array(drawn)[blocks], arms])
+        def of_rows(arms: Integers, blocks: Integers) -> Reals:
+            while len(drawn) <= blocks.max(initial=0):
+                drawn.extend(generator.integers(len(table), size=1024).tolist())
+            return np.asarray(table[np.array(drawn)[blocks], arms])
 
-            return of_rows
-        stream = np.zeros(4, np.uint64)
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(seed), stream)
-
-        def each(arms: Integers, blocks: Integers) -> Reals:
-            order, values = np.argsort(arms, kind="stable"), np.empty(len(arms))
-            with np.errstate(over="ignore"):
-                values[order] = [reward(int(arm), parameters, stream) for arm in arms[order]]
-            return values
-
-        return each
+        return of_rows

@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.certified import Certified
-from shortlist.engine.contract import Estimates, Gaps
-from shortlist.engine.round import Decision
+from shortlist.engine.contract import Decision, Estimates, Gaps
+from shortlist.engine.fits import Posterior
 from shortlist.plans.design import TINY, rooted
 from shortlist.plans.question import Question
 from shortlist.plans.search import Boundary, Search
 from shortlist.plans.search_engine import Progress, SearchEngine
 from shortlist.plans.slots import Slots
-from shortlist.posterior.posterior import Posterior
 
 
 class Strategy(ABC):

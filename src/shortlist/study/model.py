@@ -16,6 +16,7 @@ import pandas as pd
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
+from shortlist.engine.contract import Decision
 from shortlist.engine.follow import (
     ADD,
     CORRECT,
@@ -27,7 +28,6 @@ from shortlist.engine.follow import (
     Position,
     Steps,
 )
-from shortlist.engine.round import Decision
 from shortlist.plans.guess_and_verify import Guided
 from shortlist.study.answer import EVERY, arm_table
 
@@ -61,14 +61,14 @@ class Model:
         self.verifies = False  # whether own results verify the answer, after one that was not
         self.verified_from = 0  # after how many results the verification began, if it did
         self._minimizes = procedure.problem.minimizes
-        self._position = Position.start()
+        self._position = Position()
         self._digest: str | None = None
         self._at_stop: pd.DataFrame | None = None  # the table of all arms at the last stop
 
     @property
     def decided_at(self) -> int:
         """After how many results the last round was decided; -1 before the first."""
-        return int(self._position.decided_at[0])
+        return self._position.decided_at
 
     @property
     def looks(self) -> bool:
@@ -186,8 +186,8 @@ class Model:
         """Make the first decision of an algorithm that was bound again; it may be to stop."""
         decided = self.procedure.engine.last_decision(self.posterior, self.round, self.seed)
         self.decision, self.stopped = decided[0], False
-        self._position.is_stopped[0] = 0
-        self._position.decided_at[0] = self.posterior.observed
+        self._position.is_stopped = False
+        self._position.decided_at = self.posterior.observed
 
     def _widen(self, epsilon: float, held: bool, at_stop: Callable[[], None]) -> None:
         """Judge the results so far, and those to come, with a larger ε; a stop stays a stop."""
@@ -198,7 +198,7 @@ class Model:
         self.round = self.procedure.engine.widen(
             self.posterior, self.round, self.seed, position, held=held
         )
-        self.stopped = bool(position.is_stopped[0])
+        self.stopped = position.is_stopped
         if self.decision is None or was_stopped:
             return
         self.decision = self.round.decision(stop=self.stopped)
@@ -208,23 +208,23 @@ class Model:
     def _stop(self, at_stop: Callable[[], None]) -> None:
         """Keep what the arms look like at a stop."""
         self.stopped = True
-        self._position.is_stopped[0] = 1
+        self._position.is_stopped = True
         self._at_stop = self._table_now(EVERY)
         at_stop()
 
     def _follow(self, steps: Steps, at_stop: Callable[[], None]) -> None:
         position, engine = self._position, self.procedure.engine
-        position.next[0] = position.is_in[0] = 0
+        position.next = 0
         told = steps.kinds == TAKE
         if told.any():
             taken = steps.arms[told], steps.blocks[told], steps.values[told]  # noqa: PD011
             self._taken.append(taken)
-        while position.next[0] < len(steps.kinds):
-            decided_at = int(position.decided_at[0])
+        while position.next < len(steps.kinds):
+            decided_at = position.decided_at
             self.round = engine.follow(self.posterior, self.round, self.seed, steps, position)
-            self.initialized = bool(position.is_initialized[0])
-            self.stopped = bool(position.is_stopped[0])
-            if position.decided_at[0] != decided_at:
+            self.initialized = position.is_initialized
+            self.stopped = position.is_stopped
+            if position.decided_at != decided_at:
                 self.decision = self.round.decision(stop=self.stopped)
                 if self.stopped:
                     self._stop(at_stop)
@@ -243,9 +243,8 @@ class Model:
     def digest(self) -> str:
         """A digest of every bit of the posterior."""
         if self._digest is None:  # of many arms it takes longer than a round
-            state = self.posterior.state
-            content = hashlib.blake2b(digest_size=16)
-            for array in (state.pulls, state.sums, state.means, state.variances, state.log_det):
+            fits, content = self.posterior.fits, hashlib.blake2b(digest_size=16)
+            for array in (fits.pulls, fits.sums, fits.means, fits.variances, fits.log_det):
                 content.update(array.data)
             self._digest = content.hexdigest()
         return self._digest
@@ -315,10 +314,7 @@ def _earlier_of_same(arms: Integers) -> Integers:
 @cache
 def machine() -> str:
     """The versions and the CPU on which the bits of a digest may depend."""
-    import numba
-    from llvmlite import binding
-
     from shortlist._version import __version__
 
-    versions = f"shortlist {__version__}, numba {numba.__version__}"
-    return f"{versions}, {platform.machine()} {binding.get_host_cpu_name()}"
+    versions = f"shortlist {__version__}, NumPy {np.__version__}"
+    return f"{versions}, {platform.machine()} {platform.processor()}".strip()

@@ -18,7 +18,7 @@ from shortlist.engine.contract import ROUNDS, Pace
 if TYPE_CHECKING:  # every worker that evaluates loads this file
     import pandas as pd
 
-    from shortlist.engine.round import Decision
+    from shortlist.engine.contract import Decision
     from shortlist.problem import Problem
 
 State = Literal["pending", "told", "failed", "cancelled"]

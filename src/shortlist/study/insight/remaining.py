@@ -19,7 +19,7 @@ from shortlist import notebook
 from shortlist.advice import advise
 from shortlist.arrays import Label, Reals
 from shortlist.engine.contract import AnyEngine
-from shortlist.posterior.posterior import Posterior
+from shortlist.engine.fits import Posterior
 from shortlist.printable import cut, on_one_line
 from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import audit_size, is_audited

@@ -1,1 +1,0 @@
-"""Shares of the pulls that follow the results, round by round: LinGame."""

@@ -1,1 +1,0 @@
-"""The same round with many arms, most of which are passed over."""

@@ -1,0 +1,129 @@
+"""LinGame, which shares the pulls out by a game against the closest alternative (Degenne et al. 2020).
+
+A learner for each answer J(t) proposes weights w_t of the arms; nature answers with the alternative λ_t that is
+hardest to tell from θ̂ under w_t; the learner gains by the arms that would tell the two apart. For m > 1 the
+alternatives are the half-spaces where one candidate i and one other arm j change places. The λ nearest to θ̂ with
+λᵀ(x_j − x_i) ≥ ε lies at the distance (g + ε)₊²/‖y‖² with y = x_i − x_j, g = θ̂ᵀy and the norm of V(w)⁻¹,
+V(w) = Σ_a w_a x_a x_aᵀ/n_a, n_a = σ_a²/σ². At ε = 0 the nearest of these is the closest θ with another answer;
+ε > 0 is a relaxation: λ need not be an error there, since some other arm of J(t) may be as bad as i.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from shortlist.arrays import Mask, Reals
+from shortlist.engine.contract import Setup
+
+if TYPE_CHECKING:
+    from shortlist.engine.fits import Fits
+
+FIRST_MIXABILITY = 0.01
+RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
+
+
+class Game:
+    """The learners of some runs, and how many pulls they ask for.
+
+    All but the published runs track the sum of the weights (C-tracking; Garivier and Kaufmann 2016).
+    Pulls for which there was no round, such as those still pending, are shared out by the weights of
+    this one. In the published runs gains had no σ, and the root of the norm where the norm is meant; nature
+    answered the counts, and ε was ignored.
+    """
+
+    def __init__(self, setup: Setup, runs: int, as_published: bool) -> None:
+        arms = len(setup.features)
+        self.setup, self.as_published = setup, as_published
+        self.learners: list[dict[bytes, Reals]] = [
+            {} for _ in range(runs)
+        ]  # K losses and the mixability
+        self.shared = np.full(runs, -1)  # how many pulls are shared out; −1: no round yet
+        self.target = np.zeros((runs, arms))
+
+    def among(self, runs: Mask) -> Game:
+        """An independent game of some of the runs."""
+        twin = object.__new__(Game)
+        twin.setup, twin.as_published = self.setup, self.as_published
+        twin.learners = [dict(self.learners[run]) for run in np.flatnonzero(runs)]
+        twin.shared, twin.target = self.shared[runs], self.target[runs]
+        return twin
+
+    def wanted(self, fits: Fits, inside: Mask) -> Reals:
+        """How many pulls every arm of every run should have by now: a round of the game."""
+        weights = self._play(fits, inside)
+        if self.as_published:  # D-tracking
+            return fits.observed * weights
+        first = self.shared < 0  # what was pulled before the first round was wanted
+        self.target[first], self.shared[first] = fits.pulls[first], fits.observed
+        self.target = self.target + (fits.observed + 1 - self.shared)[:, None] * weights
+        self.shared = np.full(len(self.shared), fits.observed + 1)
+        return self.target
+
+    def _play(self, fits: Fits, inside: Mask) -> Reals:
+        """The learners' weights, before they learn from nature's answer.
+
+        An arm's gain is ½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t.
+        """
+        arms, sigma = inside.shape[1], self.setup.sigma
+        names = [row.tobytes() for row in np.packbits(inside, axis=1)]
+        new = np.append(np.zeros(arms), FIRST_MIXABILITY)
+        learners = np.stack(
+            [known.get(name, new) for known, name in zip(self.learners, names, strict=True)]
+        )
+        losses, mixability = learners[:, :-1], learners[:, -1:]
+        # AdaHedge (de Rooij et al. 2014)
+        rate = math.log(arms) / mixability
+        weights = np.exp(-rate * (losses - losses.min(axis=1, keepdims=True)))
+        weights /= weights.sum(axis=1, keepdims=True)
+
+        most, square = math.log(max(fits.observed, 2)), np.maximum(fits.variances, 0.0)
+        if self.as_published:
+            answered, ridge, slack = fits.pulls.astype(np.float64), self.setup.regularization, 0.0
+        else:
+            answered, ridge, slack = weights, 0.0, self.setup.epsilon
+        shift = np.abs(self._answer(fits, inside, answered, ridge, slack))
+        if self.as_published:
+            reach = shift + np.sqrt(2.0 * most * np.sqrt(square))
+            gains = np.minimum(0.5 * reach**2, most)
+        else:
+            reach = shift / sigma + np.sqrt(2.0 * most * square)
+            gains = np.minimum(0.5 * reach**2 / self.setup.noise, most)
+
+        best = gains.max(axis=1, keepdims=True)
+        mixed = (weights * np.exp(rate * (gains - best))).sum(axis=1, keepdims=True)
+        expected = (weights * gains).sum(axis=1, keepdims=True)
+        gap = best + np.log(mixed) / rate - expected
+        after = np.hstack(
+            [losses - gains, mixability + np.maximum(gap, 0.0)]
+        )  # less by rounding only
+        for known, name, row in zip(self.learners, names, after, strict=True):
+            known[name] = row
+        return np.asarray(weights)
+
+    def _answer(
+        self, fits: Fits, inside: Mask, weights: Reals, ridge: float, slack: float
+    ) -> Reals:
+        """x_aᵀ(θ̂ − λ) of every arm, λ the closest alternative under the weights."""
+        X, runs, m = self.setup.features, fits.runs, self.setup.m
+        V = ((weights / self.setup.noise)[:, None, :] * X.T) @ X
+        trace = V.trace(axis1=1, axis2=2)[:, None, None]
+        V = V + (ridge + RIDGE * trace) * np.eye(X.shape[1])
+        G = X @ np.linalg.solve(V, np.broadcast_to(X.T, (len(V), *X.T.shape)))
+        norms = G.diagonal(axis1=1, axis2=2)
+        J = np.nonzero(inside)[1].reshape(-1, m)
+        others = np.nonzero(~inside)[1].reshape(len(J), -1)
+        at = runs[:, None, None], J[:, :, None], others[:, None, :]
+        square = norms[at[0], at[1]] + norms[at[0], at[2]] - 2.0 * G[at]
+        margin = np.maximum(fits.means[at[0], at[1]] - fits.means[at[0], at[2]] + slack, 0.0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            distance = np.where(square > 0.0, margin**2 / square, np.inf)
+        nearest = distance.reshape(len(J), -1).argmin(axis=1)
+        k, n = np.divmod(nearest, others.shape[1])
+        i, j = J[runs, k], others[runs, n]
+        least, wide = distance[runs, k, n], margin[runs, k, n]
+        # (g + ε)/‖y‖²; arms of equal features never change places, and at margin 0 they just did.
+        step = np.divide(least, wide, out=np.zeros(len(J)), where=(wide > 0.0) & np.isfinite(least))
+        return np.asarray(step[:, None] * (G[runs, i] - G[runs, j]))

@@ -1,1 +1,0 @@
-"""The degrees of freedom of a gap-index focused algorithm (GIFA), one module a kind."""
