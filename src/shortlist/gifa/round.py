@@ -63,6 +63,23 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     return np.asarray(inside)
 
 
+class DesignTable:
+    """|w*| of every pair, each made when it is first asked for: K × K × K, NaN until then."""
+
+    def __init__(self, design: Callable[[int, int], Reals], arms: int) -> None:
+        self._design, self.table = design, np.full((arms, arms, arms), np.nan)
+
+    def add(self, b: int, c: int) -> None:
+        """Make the design of a pair, which is the same both ways."""
+        self.table[b, c] = self.table[c, b] = self._design(b, c)
+
+    def of(self, b: Integers, c: Integers) -> Reals:
+        """Those of some pairs, a row each."""
+        for k in np.flatnonzero(np.isnan(self.table[b, c, 0])).tolist():
+            self.add(int(b[k]), int(c[k]))
+        return np.asarray(self.table[b, c])
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """An algorithm on its problem: what does not change from round to round."""
@@ -88,13 +105,23 @@ class Recipe:
         """Whether pulls follow an allocation."""
         return "allocation" in self.rules["selection"].traits
 
-    @property
+    @cached_property
     def may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
         own = any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
-        return self.rules["candidates"].name == "smallest_gap" and self.prunes and not own
+        return self.rules["candidates"].name == "smallest_gap" and not own and self.rules["indices"] is paired
 
     @property
+    def keeps_designs(self) -> bool:
+        """Whether arms are few enough for a table of the designs of all pairs."""
+        return len(self.setup.features) <= EVERY_PAIR_UP_TO
+
+    @cached_property
+    def designs(self) -> DesignTable:
+        """The designs of pairs, kept as they are made."""
+        return DesignTable(self.design, len(self.setup.features))
+
+    @cached_property
     def prunes(self) -> bool:
         """Whether U_i − L_j bounds B_ij, and B_ij = B_ji + 2(μ̂_i − μ̂_j)."""
         return self.rules["indices"] in (paired, individual)
@@ -212,6 +239,8 @@ class Round:
     @property
     def design(self) -> Reals:
         """|w*(b, c)|, with a sum of 1."""
+        if self.recipe.keeps_designs:
+            return self.recipe.designs.of(self.b, self.c)
         pairs = zip(self.b.tolist(), self.c.tolist(), strict=True)
         return np.stack([self.recipe.design(b, c) for b, c in pairs])
 
