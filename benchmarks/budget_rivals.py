@@ -21,8 +21,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from shortlist.rules import rewards as models
-from shortlist.rules.initialization import span
+from shortlist.linalg import span
+from shortlist.rewards import Coins, Normal, Recorded, Rewards
 from shortlist.simulation.instances import Instance
 
 Reals = NDArray[np.float64]
@@ -148,13 +148,21 @@ RIVALS = (
     "OCBA-m, c half way, σ given",
     COIN,
 )
-KINDS = {models.gaussian: NORMAL, models.bernoulli: COINS, models.recorded: RECORDS}
+KINDS = {Normal: NORMAL, Coins: COINS, Recorded: RECORDS}
+
+
+def numbers_of(rewards: Rewards) -> np.ndarray:
+    """Means and, of normal results, standard deviations; or all that were recorded."""
+    if isinstance(rewards, Recorded):
+        return rewards.table
+    return np.vstack(list(vars(rewards).values()))
 
 
 def errors_of(name: str, instance: Instance, budget: int, runs: int, first: int = 0) -> int:
     """In how many runs the answer is wrong; their seeds count from ``first``."""
     problem, seeds = instance.problem(0.05, 0.0), range(first, first + runs)
-    given = KINDS[instance.reward], instance.parameters, instance.means, instance.m
+    kind = KINDS[type(instance.rewards)]
+    given = kind, numbers_of(instance.rewards), instance.means, instance.m
     if name.startswith("OCBA-m"):
         sigma = problem.sigma if "σ given" in name else 0.0
         return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in seeds)

@@ -38,6 +38,8 @@ ROOMS = (
         "advice",
         "notebook",
         "errors",
+        "seeds",
+        "linalg",
         "numerics",
         "files",
         "features",
@@ -45,6 +47,7 @@ ROOMS = (
     *(
         "noise",
         "blocks",
+        "rewards",
         "posterior",
         "rules",
         "problem",

@@ -18,13 +18,13 @@ from typing import Any
 
 import numba
 import numpy as np
-
-import shortlist
-from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.engine import Engine
 from shortlist.engine.many_arms.memory import rows_read
 from shortlist.engine.settings import settings_of_rules
-from shortlist.numerics.random import run_seeds
+
+import shortlist
+from shortlist.catalog.registry import find_algorithm
+from shortlist.seeds import run_seeds
 
 SIZES = {
     4: (3, 2),

@@ -9,12 +9,12 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
+from shortlist.engine.engine import Engine
 
 import numpy_loop
 import shortlist
 from shortlist.catalog.registry import find_algorithm
-from shortlist.engine.engine import Engine
-from shortlist.numerics.random import run_seeds
+from shortlist.seeds import run_seeds
 
 REPEATS = 25
 INSTANCES = {
@@ -57,7 +57,7 @@ def rounds_table() -> None:
             seeds = run_seeds(0, runs)
 
             def ours(engine=engine, instance=instance, seeds=seeds) -> int:
-                got = engine.replicate(instance.reward, instance.parameters, seeds, 20_000)
+                got = engine.replicate(instance.rewards, seeds, 20_000)
                 return int(got.samples.sum())
 
             def plain(name=name, instance=instance) -> int:
@@ -87,9 +87,7 @@ def default_threshold() -> None:
             seeds = run_seeds(0, runs)
             fast = least(
                 lambda engine=engine, instance=instance, seeds=seeds: int(
-                    engine.replicate(
-                        instance.reward, instance.parameters, seeds, 20_000
-                    ).samples.sum()
+                    engine.replicate(instance.rewards, seeds, 20_000).samples.sum()
                 )
             )
             print(f"{label:18}{name:12}{fast:19.0f} ns")

@@ -402,19 +402,21 @@ class Oracle:
         return w
 
     def design(self, b: int, c: int) -> Array:
-        """w*(b, c) = argmin ‖w‖₁ subject to Σ w_a x_a σ/σ_a = x_b − x_c."""
+        """w* = argmin ‖w‖₁ subject to Σ w_a x_a σ/σ_a = x_b − x_c; of several that of cheapest arms."""
         if (b, c) not in self.designs:
             K = self.arms
             if self.rank == K:
                 w = np.zeros(K)
                 w[b], w[c] = math.sqrt(self.noise[b]), -math.sqrt(self.noise[c])
             else:
-                # w = p − n with p, n ≥ 0.
+                # w = p − n with p, n ≥ 0. No two arms have the same price, so there is one answer.
+                prices = np.array([1.0 + 1e-7 * mix(a) / WORD for a in range(K)])
                 answer = linprog(
-                    np.ones(2 * K),
+                    np.tile(prices, 2),
                     A_eq=np.hstack([self.shown.T, -self.shown.T]),
                     b_eq=self.X[b] - self.X[c],
                     bounds=(0, None),
+                    options={"dual_feasibility_tolerance": 1e-10},
                 )
                 assert answer.status == 0, answer.message
                 w = answer.x[:K] - answer.x[K:]

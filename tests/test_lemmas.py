@@ -12,13 +12,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from shortlist.engine.engine import Engine
-from shortlist.engine.round import Decision
-from shortlist.posterior.posterior import Posterior
 from shortlist.rules.indices import individual, paired
 
 import shortlist
+from shortlist.engine.contract import Decision
+from shortlist.engine.fits import Posterior
 from shortlist.features import reduce_to_rank
-from shortlist.numerics.order import mth_largest
+from shortlist.linalg import mth_largest
 from shortlist.problem import Problem
 
 Array = NDArray[np.float64]

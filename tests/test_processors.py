@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.initialization import span
 
 from shortlist import Study
+from shortlist.linalg import span
 from shortlist.plans.design import rounded
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import chosen_arms

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from shortlist.rules.thresholds import THRESHOLDS
 
 import shortlist
 from report_pages import Page, page_of, study_of
 from shortlist.catalog.registry import ALGORITHMS
+from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.references import PAPER, SOFTWARE, Work, named_in, names, work
 from shortlist.report.methods import cited

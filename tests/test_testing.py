@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
 from shortlist.rules import rewards
-from shortlist.rules.rule import REGISTRY, Rule
-from shortlist.rules.thresholds import THRESHOLDS
 
 import shortlist
 from examples.race import Race
 from shortlist.errors import DamagedStorage
+from shortlist.gifa.rules import REGISTRY, Rule
+from shortlist.gifa.thresholds import THRESHOLDS
+from shortlist.plans.question import Question
 from shortlist.storage.base import ROW, Change
 from shortlist.storage.sql import _Transaction
 from shortlist.testing import check_algorithm, check_rule, check_storage, check_strategy
@@ -121,39 +120,39 @@ def test_a_rule_that_remembers_fails() -> None:
 
 
 class WritesIntoCopies(Race):
-    def decide(self, results: PlanResults, seed: int) -> None:
+    def decide(self, arms: Any, values: Any, seed: int) -> None:
         shared = self.inside
-        super().decide(results, seed)
+        super().decide(arms, values, seed)
         shared[:] = ~shared
 
 
 class NeverStops(Race):
-    def decide(self, results: PlanResults, seed: int) -> None:
-        super().decide(results, seed)
+    def decide(self, arms: Any, values: Any, seed: int) -> None:
+        super().decide(arms, values, seed)
         self.statistic = 1.0
 
 
 class ForgetsAnArm(Race):
-    def __init__(self, task: ReducedProblem) -> None:
+    def __init__(self, task: Question) -> None:
         super().__init__(task)
         self.plan = np.array([1, 0, 0, 0, 0, 0])
 
 
 class Undecided(Race):
-    def decide(self, results: PlanResults, seed: int) -> None:
-        super().decide(results, seed)
+    def decide(self, arms: Any, values: Any, seed: int) -> None:
+        super().decide(arms, values, seed)
         self.inside = np.zeros_like(self.inside)
 
 
 class Drawn(Race):
-    def decide(self, results: PlanResults, seed: int) -> None:
-        drawn = np.random.default_rng().standard_normal(len(self.plan))
-        super().decide(results.replace(sums=results.sums + drawn), seed)
+    def decide(self, arms: Any, values: Any, seed: int) -> None:
+        drawn = np.random.default_rng().standard_normal(len(values))
+        super().decide(arms, values + drawn, seed)
 
 
 class WrongWay(Race):
-    def decide(self, results: PlanResults, seed: int) -> None:
-        super().decide(results.replace(sums=-results.sums), seed)
+    def decide(self, arms: Any, values: Any, seed: int) -> None:
+        super().decide(arms, -values, seed)
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ from shortlist.arrays import Mask
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import TrialClosed
+from shortlist.gifa.rules import SIGNATURES, Rule
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.plans.question import Question
+from shortlist.plans.strategy import Strategy
 from shortlist.problem import Problem
 from shortlist.rules.pair import Arms, Pair
-from shortlist.rules.rule import SIGNATURES, Rule
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.study.study import Study
@@ -260,7 +260,7 @@ def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
         again.tell(same, value)
 
 
-def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int = 0) -> None:
+def check_strategy(strategy: Callable[[Question], Strategy], *, seed: int = 0) -> None:
     """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
 
     Its first plan must span the features and every plan must ask for something; it names m arms, with b
@@ -270,20 +270,21 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     Parameters
     ----------
     strategy : callable
-        Given a ``ReducedProblem``, returns a strategy that has seen no results; usually a class.
+        Given a ``Question``, returns a strategy that has seen no results; usually a class.
     seed : int
         Given to the strategy for ties.
 
     Examples
     --------
-    >>> from functools import partial
     >>> from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
-    >>> check_strategy(partial(PairsInDoubtStrategy, budget=60))
+    >>> check_strategy(PairsInDoubtStrategy)
     """
     means = 0.5 + 0.4 * (FEATURES @ THETA)
-    task = ReducedProblem(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)
+    features = np.column_stack([FEATURES, np.ones(6)])
+    problem = Problem.of(features, 2, sigma=0.5, intercept=False)
+    task = Question.plain(problem, features)
     now, twin = strategy(task), strategy(task)
-    rank = np.linalg.matrix_rank(task.features[now.plan > 0])
+    rank = np.linalg.matrix_rank(features[now.plan > 0])
     _require(
         rank == 4, f"the first plan must span the 4 dimensions of the features; it spans {rank}"
     )
@@ -298,16 +299,16 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
         told += int(now.plan.sum())
         turn += 1
         pulled = np.repeat(np.arange(len(means)), now.plan)
-        results = PlanResults.of(len(means), pulled, means[pulled])
+        results = pulled, means[pulled]
         before, other = _held(now), now.copy()
-        other.decide(results, seed)
+        other.decide(*results, seed)
         _require(
             _same(before, _held(now)),
             "a copy must be independent, but deciding on it changed the original: replace arrays, "
             "never write into them",
         )
-        now.decide(results, seed)
-        twin.decide(results, seed)
+        now.decide(*results, seed)
+        twin.decide(*results, seed)
         _require(
             _same(_held(now), _held(twin)),
             f"a strategy must depend on its results only, but two with the same results differ after "
@@ -320,9 +321,9 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     _check_plan(now, task, turn)  # a study may be reopened after its stop
 
 
-def _check_plan(now: Strategy, task: ReducedProblem, turn: int) -> None:
+def _check_plan(now: Strategy, task: Question, turn: int) -> None:
     """Raise where what a strategy shows after ``turn`` plans cannot be."""
-    when, arms = f"after {turn} plans", len(task.features)
+    when, arms = f"after {turn} plans", task.arms
     plan = np.asarray(now.plan)
     whole = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,)
     asks = whole and plan.min() >= 0 and plan.max() > 0

@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from shortlist.rules.initialization import every_arm, span, weakest_direction
 from shortlist.rules.registry import RULES
-from shortlist.rules.thresholds import THRESHOLDS
 
 import shortlist
 from shortlist import errors
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
+from shortlist.gifa.initial import every_arm, weakest_direction
+from shortlist.gifa.thresholds import THRESHOLDS
+from shortlist.linalg import span
 from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
 from without_blocks import WITHOUT_BLOCKS

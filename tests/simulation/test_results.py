@@ -26,7 +26,7 @@ def test_frame_has_one_row_a_run(results: shortlist.simulation.results.Results) 
     frame = results.frame
     assert list(frame.columns) == [
         "instance", "algorithm", "run", "seed", "samples", "stopped", "correct", "recommendation", "pulls",
-        "threshold", "proven",
+        "threshold", "proven", "by",
     ]  # fmt: skip
     assert len(frame) == 120
     assert frame.groupby("algorithm")["run"].nunique().tolist() == [60, 60]

@@ -8,11 +8,11 @@ import numpy as np
 
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
-from shortlist.designs.direction import Designs
+from shortlist.designs import Designs
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.gifa.thresholds import AUTO
-from shortlist.numerics.order import largest_first
+from shortlist.linalg import largest_first
 from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guess_and_verify import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt

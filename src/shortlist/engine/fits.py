@@ -16,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import SingularDesign
-from shortlist.numerics.blockwise import condition, is_identity, squared_norms
+from shortlist.linalg import condition, is_identity, squared_norms
 
 WHOLE_UP_TO = 150  # arms, or twice the rank: with more, rows of G are made when they are read
 FIRST_REFRESH, REFRESH_EVERY = (

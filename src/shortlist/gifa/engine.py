@@ -18,7 +18,7 @@ from shortlist.engine.fits import Posterior, fits_of, next_refresh, width_floor
 from shortlist.engine.follow import DECIDE, REOPEN, SUPPOSE, TAKE, Position, Steps
 from shortlist.errors import SingularDesign
 from shortlist.gifa.round import EVERY_PAIR_UP_TO, Decided, Memory, Recipe, Round, decide
-from shortlist.numerics.blockwise import is_identity
+from shortlist.linalg import is_identity
 from shortlist.rewards import Rewards
 from shortlist.seeds import Words, generator_of
 

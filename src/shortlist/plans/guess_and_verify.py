@@ -10,14 +10,15 @@ import numpy as np
 
 from shortlist.advice import setting
 from shortlist.aim import CERTAINTY, Budget
+from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
-from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
-from shortlist.engine.threshold import ArmInterval, StrategyThreshold, ThresholdInputs
+from shortlist.engine.algorithm import Need, Procedure
+from shortlist.engine.threshold import ArmInterval, StrategyThreshold
 from shortlist.errors import InvalidSetting
-from shortlist.gifa.thresholds import AUTO
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
+from shortlist.plans.algorithm import ByPlans
 from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
@@ -109,7 +110,7 @@ class OnBudget(Procedure):
 
 
 @dataclass(frozen=True)
-class GuessAndVerify(Algorithm):
+class GuessAndVerify(ByPlans):
     """Guess the m best by all results, name the guess, and verify it by later ones.
 
     Parameters
@@ -154,14 +155,10 @@ class GuessAndVerify(Algorithm):
     def _of_budget(self) -> dict[str, Any]:
         return {} if self.budget is None else {"budget": self.budget}
 
-    def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Algorithm, None]:
-        """The algorithm and None: what its evidence must reach is its own."""
-        if not (threshold is None or (isinstance(threshold, str) and threshold == AUTO)):
-            raise InvalidSetting(
-                f"{self.name} has no threshold that could be replaced: leave threshold=None, got "
-                f"{threshold!r}."
-            )
-        return self, None
+    @property
+    def procedure(self) -> type[Procedure]:
+        """What it is on a problem."""
+        return Procedure if self.budget is None else OnBudget
 
     def relation(self, problem: Problem) -> Relation:
         """What is assumed of how the means depend on the features."""
@@ -172,10 +169,8 @@ class GuessAndVerify(Algorithm):
         }
         return relation_on(problem, Unrelated if problem.blocks.once else kinds[self.by])
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
-        """The algorithm on a problem."""
-        self.with_threshold(problem, threshold)
-        problem.blocks.check_taken(self.name, self.takes)
+    def check(self, problem: Problem) -> None:
+        """Raise where the problem does not suit it."""
         if problem.blocks.once and not problem.noise.takes_range:
             raise InvalidSetting(
                 "the results of a pool are fixed numbers in a range: write "
@@ -187,28 +182,22 @@ class GuessAndVerify(Algorithm):
                 f"{self.name} is for {MOST_ARMS:,} arms at most, got {problem.arms:,}: use m-LinGapE, "
                 "or leave out arms that are known to be bad."
             )
-        parts = partial(self._parts, problem)
         if self.budget is None:
-            return Procedure(self, problem, parts, rebind=self.bind)
+            return
         first = len(Search(replace(self.question(problem), budget=np.inf), 0).slots.arms)
         if self.budget < first:
             raise InvalidSetting(
                 f"budget={self.budget} is too small: the first plan alone has {first:,} evaluations. "
                 f"Pass at least budget={first}, better several times as much."
             )
-        return OnBudget(self, problem, parts, rebind=self.bind)
 
-    def _parts(self, problem: Problem) -> Parts:
-        """What the procedure is made of."""
-        noise, relation = self.results.noise(problem.noise, self.name), self.relation(problem)
-        features = problem.reduced if relation.uses_features else np.eye(problem.arms)
-        setting = ThresholdInputs.of(
-            problem,
-            classical=not relation.uses_features,
-            rank=features.shape[1],
-            sigma=noise.scale,
-        )
-        engine = SearchEngine(
+    def bound(self, problem: Problem) -> StrategyThreshold:
+        """What its evidence must reach, in words."""
+        return REFUTED if problem.blocks.once else NAMED_SETS
+
+    def engine(self, problem: Problem, features: Reals, noise: Noise) -> SearchEngine:
+        """A search, or one on a pool."""
+        return SearchEngine(
             self.question(problem),
             features,
             problem.relative_noise,
@@ -217,7 +206,6 @@ class GuessAndVerify(Algorithm):
             CERTAINTY if self.budget is None else Budget(self.budget, proves=True),
             problem.blocks.number,
         )
-        return Parts(REFUTED if problem.blocks.once else NAMED_SETS, setting, relation, engine)
 
     def question(self, problem: Problem) -> Question:
         """What is asked, with the largest sought."""

@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.plans.noises import NoiseModel
+from shortlist.plans.noises import Known, NoiseModel
+from shortlist.problem import Problem
 
 SMALL = 1e-10  # of the largest singular value: less is rounding
 
@@ -65,6 +66,26 @@ class Question:
     relies: bool = True
     shared: Shared | None = None
     budget: float = np.inf
+
+    @classmethod
+    def plain(cls, problem: Problem, features: Reals | None = None) -> Self:
+        """A problem with known σ and without blocks, with what is used of its features.
+
+        Examples
+        --------
+        >>> from shortlist.problem import Problem
+        >>> Question.plain(Problem.of(arms=["a", "b"], m=1, sigma=0.5)).sigma.tolist()
+        [0.5, 0.5]
+        """
+        sigma = np.full(problem.arms, problem.noise.deviations)
+        given = problem.arms, problem.m, Known(sigma), problem.delta, problem.epsilon
+        return cls(*given, problem.costs.of_arms(problem.arms), ~problem.listable, features)
+
+    @property
+    def sigma(self) -> Reals:
+        """σ of every arm, where it is known."""
+        assert isinstance(self.noise, Known)
+        return self.noise.sigma
 
     @property
     def listable(self) -> Mask:

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +20,11 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Setup
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
-from shortlist.numerics.random import seed_stream
-from shortlist.plans.engine import make_pulls
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
-from shortlist.plans.results import PlanResults
 from shortlist.plans.search import Search
 from shortlist.proof.naming import share_of
-from shortlist.rules import rewards
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Recorded, Rewards, drawer
 
 LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
@@ -375,12 +371,16 @@ class SearchEngine:
 
     searches = True
     tests_linearity = False
-    benefits_from_threads = False
 
     def _search(self, seed: int) -> Search:
         if self.pool is not None:
             return cast(Search, PoolSearch(self.question, self.pool, seed))  # it answers the same
         return Search(self.question, seed)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return False
 
     @property
     def adjusts(self) -> bool:
@@ -398,6 +398,7 @@ class SearchEngine:
             epsilon=self.question.epsilon * self.scale.width,
             noise=self.noise,
             initial=self._search(0).slots.arms,
+            alone=self.alone,
             aim=self.aim,
             pace=PLANS,
         )
@@ -633,20 +634,18 @@ class SearchEngine:
 
     # Simulation
 
-    def replicate(
-        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
-    ) -> Runs:
+    def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first plan to the stop."""
-        runs = [self._simulated(reward, parameters, int(seed), max_samples) for seed in seeds]
+        runs = [self._simulated(rewards, int(seed), max_samples) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
     def _simulated(
-        self, reward: Rule, parameters: Reals, seed: int, most: int
+        self, rewards: Rewards, seed: int, most: int
     ) -> tuple[Mask, bool, NDArray[np.int64], Reals]:
         """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, pulls, sums."""
-        search, draw = self._search(seed), self._drawn(reward, parameters, seed)
+        search, draw = self._search(seed), self._drawn(rewards, seed)
         arms = self.question.arms
         pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
         while not search.stopped and pulls.sum() < most:
@@ -660,36 +659,23 @@ class SearchEngine:
             search.take(*slots, (values - self.scale.low) / self.scale.width)
         return search.inside, search.stopped, pulls, sums
 
-    def _drawn(
-        self, reward: Rule, parameters: Reals, seed: int
-    ) -> Callable[[Integers, Integers], Reals]:
+    def _drawn(self, rewards: Rewards, seed: int) -> Callable[[Integers, Integers], Reals]:
         """Results of some cells in a simulated run.
 
-        Of recorded rewards a block is a row, drawn by the block's number. Other rewards are drawn for
-        every cell by itself.
+        Of recorded rewards a block is a row: of a pool the row of its number, else one that is drawn for
+        it. Other results have nothing to do with blocks.
         """
-        if reward is rewards.recorded and self.pool is not None:
-            return lambda arms, blocks: np.asarray(parameters[blocks, arms])
-        if reward is rewards.recorded and self.question.shared is not None:
-            generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
+        if not isinstance(rewards, Recorded) or not (self.pool or self.question.shared):
+            draw = drawer(rewards, seed)
+            return lambda arms, blocks: draw(arms)
+        table = rewards.table
+        if self.pool is not None:
+            return lambda arms, blocks: np.asarray(table[blocks, arms])
+        generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
 
-            def of_rows(arms: Integers, blocks: Integers) -> Reals:
-                while len(drawn) <= blocks.max(initial=0):
-                    drawn.extend(generator.integers(len(parameters), size=1024).tolist())
-                return np.asarray(parameters[np.array(drawn)[blocks], arms])
+        def of_rows(arms: Integers, blocks: Integers) -> Reals:
+            while len(drawn) <= blocks.max(initial=0):
+                drawn.extend(generator.integers(len(table), size=1024).tolist())
+            return np.asarray(table[np.array(drawn)[blocks], arms])
 
-            return of_rows
-        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream = reward.pointer, np.zeros(4, np.uint64)
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(seed), stream)
-
-        def each(arms: Integers, blocks: Integers) -> Reals:
-            results, values = PlanResults.none(self.question.arms, len(arms)), np.empty(len(arms))
-            plan = np.bincount(arms, minlength=self.question.arms)
-            with np.errstate(over="ignore"):
-                simulate(plan, call, parameters, stream, len(arms), results)
-            values[np.argsort(arms, kind="stable")] = results.values
-            return values
-
-        return each
+        return of_rows

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm import Procedure
+from shortlist.linalg import first_largest, largest_first
 from shortlist.noise.given import Each
-from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.noises import Common, Totals, Unknown
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
