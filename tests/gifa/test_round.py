@@ -25,10 +25,10 @@ from oracle import Hint, Oracle, Recipe, priority, recipe
 from shortlist.engine.fits import Rows, Whole, fits_of, width_floor
 from shortlist.gifa import round as rounds
 from shortlist.gifa.engine import Engine
+from shortlist.gifa.initial import INITIALIZATIONS
 from shortlist.gifa.round import Decided, Memory, best_of, decide, largest
 from shortlist.gifa.rules import RULES
 from shortlist.gifa.thresholds import THRESHOLDS
-from shortlist.spanning import INITIALIZATIONS
 
 Array = NDArray[np.float64]
 SEED = 20_21
