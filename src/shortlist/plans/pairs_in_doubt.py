@@ -36,9 +36,10 @@ from shortlist.engine.fits import Posterior
 from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 from shortlist.errors import InvalidSetting
 from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
+from shortlist.linalg import span
 from shortlist.noise import Noise
 from shortlist.plans.algorithm import ByPlans
-from shortlist.plans.design import TINY, spanning
+from shortlist.plans.design import TINY
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.search_engine import Progress, Result, SearchEngine
@@ -83,7 +84,7 @@ class PairsInDoubtStrategy(Strategy):
         self.threshold = float(ndtri(1.0 - question.delta / 2.0))
         self.plan = np.ones(question.arms, np.int64)
         if self._basis is not None:  # arms that span the features
-            self.plan = np.bincount(spanning(self._basis), minlength=question.arms)
+            self.plan = np.bincount(span(self._basis), minlength=question.arms)
 
     @property
     def told(self) -> int:
