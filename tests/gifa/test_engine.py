@@ -96,17 +96,19 @@ def test_a_run_alone_is_the_same_run_among_many(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever runs have ended before it, and however many advance together."""
-    _, engine_, normal = linear(name, 8, 4, 3, epsilon=0.3)
-    seeds = run_seeds(2, 40)
-    many = engine_.replicate(normal, seeds, 900)
+    sigma = 0.3 if "Lin" in name else 0.2
+    _, engine_, normal = linear(name, 8, 4, 3, sigma, epsilon=0.3)
+    seeds = run_seeds(2, 16)
+    many = engine_.replicate(normal, seeds, 400)
     assert len(np.unique(many.samples)) > 5
-    alone = [engine_.replicate(normal, seeds[run : run + 1], 900) for run in range(len(seeds))]
+    alone = [engine_.replicate(normal, seeds[run : run + 1], 400) for run in range(len(seeds))]
     assert rows_of(joined(alone)) == rows_of(many)
-    [one] = [each for each in alone if each.seeds[0] == seeds[17]]
+    one = alone[7]
     assert one.sums is not None
-    assert one.sums.sum() == pytest.approx(normal.means @ one.pulls[0], abs=6.0 * 0.3 * np.sqrt(one.samples[0]))
+    noise = one.sums.sum() - normal.means @ one.pulls[0]
+    assert 0.0 < abs(noise) < 5.0 * sigma * np.sqrt(one.samples[0])
     monkeypatch.setattr(engine, "AT_ONCE", 7 * 64)
-    assert rows_of(engine_.replicate(normal, seeds, 900)) == rows_of(many)
+    assert rows_of(engine_.replicate(normal, seeds, 400)) == rows_of(many)
 
 
 def test_runs_end_at_the_stop_or_at_the_most_that_is_allowed() -> None:
