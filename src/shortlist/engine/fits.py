@@ -337,10 +337,10 @@ class Rows(Fits):
             return False
         inverse = np.linalg.inv(V)
         inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
-        told = (self.sums[runs] / self.noise) @ X
+        told = (self.sums[runs] / self.noise)[:, None, :] @ X
         half = X @ inverse
         self.inverse[runs] = inverse
-        self.means[runs] = (X @ (inverse @ told[:, :, None]))[:, :, 0]
+        self.means[runs] = (X @ (inverse @ told.transpose(0, 2, 1)))[:, :, 0]
         self.variances[runs] = np.einsum("rki,ki->rk", half, X)
         return True
 
