@@ -110,7 +110,7 @@ def columns(B, J, means, variances, roots, G, scale, floor, alone):
         mean, variance, root = means[j], variances[j], roots[j]
         if alone:
             for i in range(len(means)):
-                B[place, i] = (means[i] - mean) + scale * (roots[i] + root)
+                B[place, i] = (means[i] + scale * roots[i]) - (mean - scale * root)
         else:
             related = len(G) > 0
             for i in range(len(means)):
