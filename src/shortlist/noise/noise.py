@@ -157,7 +157,14 @@ class Noise(ABC):
         The last two are for a σ that is not known, of its own for each arm or one for all, where there are
         such.
         """
-        return sub_gaussian
+        choices = {"in_range": in_range, "own_sigma": own_sigma, "one_sigma": one_sigma}
+        found = choices.get(self.suits)
+        return sub_gaussian if found is None else found
+
+    @property
+    def suits(self) -> str:
+        """The name of that choice."""
+        return "sub_gaussian"
 
     @property
     def scale(self) -> float:

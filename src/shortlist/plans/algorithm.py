@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,6 +15,7 @@ from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
 from shortlist.gifa.thresholds import AUTO
+from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.plans.question import Question
 from shortlist.plans.search_engine import SearchEngine
@@ -68,13 +69,23 @@ class ByPlans(Algorithm):
         relation = relation_on(problem, self.relation)
         features = problem.reduced if relation.uses_features else np.eye(problem.arms)
         setting = ThresholdInputs.of(
-            problem,
-            classical=not relation.uses_features,
-            rank=features.shape[1],
-            sigma=noise.scale,
+            problem, classical=not relation.uses_features, rank=features.shape[1], sigma=noise.scale
         )
         engine = self.engine(problem, features, noise)
         return Parts(self.bound(problem), setting, relation, engine)
+
+
+@dataclass(frozen=True)
+class OnBudget(Procedure):
+    """An algorithm that ends with a budget, on a problem."""
+
+    algorithm: Any
+
+    @property
+    def claim(self) -> Claim:
+        """That nothing is claimed beforehand; what is known of the answer the algorithm says."""
+        statement, extends = no_guarantee(self.algorithm.budget), self.algorithm.on_budget(self)
+        return BudgetClaim(**{**vars(super().claim), "statement": statement, "extends": extends})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,16 +131,6 @@ class Planned(ByPlans):
     relation: Callable[[Problem], Relation] = Linear
     uses_costs: bool = False
 
-    def __eq__(self, other: object) -> bool:
-        """Whether both are made of the same parts, also where one is a copy of the other."""
-        return type(other) is type(self) and all(
-            _made_of(getattr(self, part.name)) == _made_of(getattr(other, part.name))
-            for part in fields(self)
-        )
-
-    def __hash__(self) -> int:
-        return hash(self.name)
-
     @property
     def settings(self) -> dict[str, Any]:
         """Its name: the strategy is the user's own code."""
@@ -159,16 +160,3 @@ class Planned(ByPlans):
     def _question(self, problem: Problem) -> Question:
         uses = relation_on(problem, self.relation).uses_features
         return Question.plain(problem, problem.reduced if uses else None)
-
-
-def _made_of(part: object) -> object:
-    """What to compare of a part: a copy of a ``partial`` does not equal it.
-
-    Examples
-    --------
-    >>> partial(int, base=2) == partial(int, base=2)
-    False
-    >>> _made_of(partial(int, base=2)) == _made_of(partial(int, base=2))
-    True
-    """
-    return (part.func, part.args, part.keywords) if isinstance(part, partial) else part

@@ -15,10 +15,9 @@ from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
 from shortlist.engine.algorithm import Need, Procedure
 from shortlist.engine.threshold import ArmInterval, StrategyThreshold
 from shortlist.errors import InvalidSetting
-from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
-from shortlist.plans.algorithm import ByPlans
+from shortlist.plans.algorithm import ByPlans, OnBudget
 from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
@@ -86,27 +85,13 @@ class AsStated(StatedRange):
         return super().noise(stated, algorithm) if in_range(stated) else stated
 
 
-@dataclass(frozen=True)
-class OnBudget(Procedure):
+class Proving(OnBudget):
     """An algorithm that ends with a budget and proves what it can by then, on a problem."""
-
-    algorithm: GuessAndVerify
 
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         return self.coverage_if(proven=True)
-
-    @property
-    def claim(self) -> Claim:
-        """That nothing is claimed beforehand: the results say at the end what they prove."""
-        assert self.algorithm.budget is not None
-        sure = f"with probability at least {1 - self.problem.delta:g}"
-        words = {
-            "statement": no_guarantee(self.algorithm.budget),
-            "extends": f"At its end it says up to which difference the list is right {sure}.",
-        }
-        return BudgetClaim(**{**vars(super().claim), **words})
 
 
 @dataclass(frozen=True)
@@ -158,7 +143,7 @@ class GuessAndVerify(ByPlans):
     @property
     def procedure(self) -> type[Procedure]:
         """What it is on a problem."""
-        return Procedure if self.budget is None else OnBudget
+        return Procedure if self.budget is None else Proving
 
     def relation(self, problem: Problem) -> Relation:
         """What is assumed of how the means depend on the features."""
@@ -190,6 +175,11 @@ class GuessAndVerify(ByPlans):
                 f"budget={self.budget} is too small: the first plan alone has {first:,} evaluations. "
                 f"Pass at least budget={first}, better several times as much."
             )
+
+    def on_budget(self, procedure: Procedure) -> str:
+        """What the results say at the end of a budget."""
+        sure = f"with probability at least {1 - procedure.problem.delta:g}"
+        return f"At its end it says up to which difference the list is right {sure}."
 
     def bound(self, problem: Problem) -> StrategyThreshold:
         """What its evidence must reach, in words."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -67,28 +67,14 @@ class Pace:
     shortest: float
 
 
-class Asked(Protocol):
-    """What of a question decides which evidence suits."""
-
-    @property
-    def paired(self) -> bool: ...  # noqa: D102
-    @property
-    def epsilon(self) -> float: ...  # noqa: D102
-    @property
-    def costs(self) -> Reals: ...  # noqa: D102
-
-
 class Seen(Protocol):
     """A guess, as far as evidence is chosen by it."""
 
+    question: Any  # a ``Question``, which asks a ``NoiseModel``
     total: Totals
     noise: Reals
     weights: Reals
-
-    @property
-    def question(self) -> Asked: ...  # noqa: D102
-    @property
-    def x(self) -> Reals | None: ...  # noqa: D102
+    x: Reals | None
 
 
 class NoiseModel(ABC):

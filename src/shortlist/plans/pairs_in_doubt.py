@@ -35,10 +35,9 @@ from shortlist.engine.contract import Decision
 from shortlist.engine.fits import Posterior
 from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 from shortlist.errors import InvalidSetting
-from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.linalg import span
 from shortlist.noise import Noise
-from shortlist.plans.algorithm import ByPlans
+from shortlist.plans.algorithm import ByPlans, OnBudget
 from shortlist.plans.design import TINY
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
@@ -265,11 +264,8 @@ class BudgetEngine(StrategyEngine):
         return decide
 
 
-@dataclass(frozen=True)
-class BudgetedProcedure(Procedure):
-    """An algorithm with a budget, on a problem."""
-
-    algorithm: PairsInDoubt
+class Estimating(OnBudget):
+    """An algorithm that ends with a budget and proves nothing, on a problem."""
 
     def coverage_if(self, *, proven: bool) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
@@ -278,16 +274,6 @@ class BudgetedProcedure(Procedure):
             f"its mean with probability {1 - self.problem.delta:g}, or about that. These arms are listed because "
             "they came out best: their bounds contain their means less often."
         )
-
-    @property
-    def claim(self) -> Claim:
-        """That it claims nothing; the study adds an estimate of how sure it is."""
-        words = {
-            "statement": no_guarantee(self.algorithm.budget),
-            "extends": "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
-            "information-directed selection, You et al. 2023).",
-        }
-        return BudgetClaim(**{**vars(super().claim), **words})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -331,7 +317,7 @@ class PairsInDoubt(ByPlans):
         "With a fixed budget in place of a guarantee (budget = …)",
     )
     relation = Linear
-    procedure = BudgetedProcedure
+    procedure = Estimating
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "budget", whole_number("budget", self.budget, 1))
@@ -355,6 +341,13 @@ class PairsInDoubt(ByPlans):
             "difference weighted by the posterior probability that the two are in the wrong order; "
             "estimates by least squares on all results. It is an extension without a theorem of "
             f"{', '.join(w.short for w in self.cited)}."
+        )
+
+    def on_budget(self, _: Procedure) -> str:
+        """What is known of it; the study adds an estimate of how sure it is."""
+        return (
+            "Spending a budget on pairs in doubt is an extension without a theorem (nearest: "
+            "information-directed selection, You et al. 2023)."
         )
 
     def check(self, problem: Problem) -> None:

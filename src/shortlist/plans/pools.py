@@ -83,30 +83,18 @@ class Seen(NamedTuple):
 
 
 class PoolSearch:
-    """What is known, what was named, and the plan.
+    """What is known, what was named, and the plan: it answers what is asked of a ``Search``.
 
     Attributes
     ----------
-    question : Question
-        What is asked.
     size : int
         How many questions there are.
     table, known : array, K × N
         Results, and where there is one.
     record : list of Told
         All that was told, plan by plan.
-    slots : Slots
-        The cells of the plan.
     namings : list of PoolNaming
         What carries proof, beside what is known.
-    inside : array of bool, K
-        The m arms that would be answered now.
-    stopped : bool
-        Whether they are proven.
-    boundary : Boundary
-        The pair that is furthest from it.
-    guess : Seen
-        What is shown.
     """
 
     next_block = math.inf  # no result waits for its question to be asked
@@ -126,11 +114,8 @@ class PoolSearch:
     def copy(self) -> PoolSearch:
         """An independent copy."""
         twin = copy.copy(self)
-        twin.table, twin.known, twin._alive = (
-            self.table.copy(),
-            self.known.copy(),
-            self._alive.copy(),
-        )
+        for name in ("table", "known", "_alive"):
+            setattr(twin, name, getattr(self, name).copy())
         twin.record, twin.namings = list(self.record), [each.copy() for each in self.namings]
         return twin
 
@@ -392,10 +377,8 @@ class PoolSearch:
         bar = float(self.lowest[leaders].min(initial=1.0)) + self.question.epsilon
         for more in range(len(gone) + 1):
             level = -math.log(delta * share_at(number, moves + more))
-            known = (
-                self._is_sure(arm, bar) or self._peak(naming, arm, bar) >= level for arm in gone
-            )
-            if not gone or len(gone) - sum(known) <= more:
+            sure = [self._is_sure(a, bar) or self._peak(naming, a, bar) >= level for a in gone]
+            if len(gone) - sum(sure) <= more:
                 break
         return level
 
@@ -407,9 +390,8 @@ class PoolSearch:
 
     def _control(self, naming: PoolNaming) -> Reals:
         """What results are compared with, question by question."""
-        return (
-            self.table[naming.control].mean(axis=0) if naming.control.any() else np.zeros(self.size)
-        )
+        some = naming.control
+        return self.table[some].mean(axis=0) if some.any() else np.zeros(self.size)
 
     def _is_sure(self, arm: int, bar: float) -> bool:
         """Whether a mean is not above a bar whatever is still missing."""
@@ -422,8 +404,7 @@ class PoolSearch:
         found = math.inf
         for naming, level in zip(self.namings, levels, strict=True):
             if arm in naming.of:
-                lacks = level - self._peak(naming, arm, bar)
-                found = min(found, lacks)
+                found = min(found, level - self._peak(naming, arm, bar))
         return min(found, LONGEST)
 
     @property
@@ -482,10 +463,8 @@ class PoolSearch:
             -math.log(CERTAIN * self.question.delta * share_at(number, 0) / int(each.arms.sum()))
             for number, each in enumerate(self.namings)
         ]
-        pairs, singles = (
-            self._tops(c, levels) <= bars[:, None] + ALIKE
-            for levels in (self._levels(inside), single)
-        )
+        kinds = self._levels(inside), single
+        pairs, singles = (self._tops(c, levels) <= bars[:, None] + ALIKE for levels in kinds)
         if self.proven and (inside == self.inside).all():
             pairs[:] = True
         return pairs, singles, singles.copy()
@@ -510,8 +489,7 @@ class PoolSearch:
         least = np.sort(drawn, axis=1)[:, -self.question.m, None]
         missing = (~self.known[arms]).sum(axis=1)
         level = -math.log(self.question.delta * share_at(0, 0))
-        levels = self._levels(self.leaders)
-        bar = self._bar(self.inside)
+        levels, bar = self._levels(self.leaders), self._bar(self.inside)
         lacks = np.array([max(min(self._lacks(a, bar, levels), level), 0.0) for a in arms.tolist()])
         needs = self._needs(arms, least + self.question.epsilon, lacks, drawn)
         return np.asarray(np.where(drawn >= least, missing, needs).sum(axis=1))
@@ -561,10 +539,8 @@ class PoolSearch:
                 if (lacks := self._lacks(arm, bar, levels)) > 0.0:
                     hard.append((float(self._needs(arm, bar, lacks)), arm))
             c = max(hard)[1]
-        level = min(
-            (at for each, at in zip(self.namings, levels, strict=True) if c in each.of),
-            default=math.inf,
-        )
+        of_c = [at for each, at in zip(self.namings, levels, strict=True) if c in each.of]
+        level = min(of_c, default=math.inf)
         slack = float(self._tops(np.array([c]), levels)[0] - self.lowest[b])
         return Boundary(b, c, level, slack)
 

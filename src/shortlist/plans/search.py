@@ -22,7 +22,6 @@ from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.slots import Slots, turns_of
 from shortlist.proof.evidence import Pairs
-from shortlist.proof.intervals import Nothing
 from shortlist.proof.naming import Naming, share_of
 from shortlist.proof.plan import Plan
 
@@ -576,9 +575,9 @@ class Search:
     def intervals(self, delta: float) -> tuple[Reals, Reals]:
         """Bounds on the mean of every arm by itself, by plans since one was last broken off."""
         question, total, found = self.question, Totals.none(self.question.arms), None
-        shared = question.shared
+        shared, unknown = question.shared, np.full(question.arms, math.inf)
         if shared is not None and (shared.requested or not question.noise.pools):
-            return Nothing(question.arms).bounds(delta)
+            return -unknown, unknown
         # Results of different arms on one block depend on each other.
         linear = self.guess.x is not None and shared is None
         for number, plan in enumerate(self.record):
@@ -587,15 +586,11 @@ class Search:
             if found is not None and plan.evidence:
                 found.after(plan if linear else replace(plan, features=None))
             total = total.plus(plan.arms, plan.values)
-        low, high = Nothing(question.arms).bounds(delta)
-        if found is not None:
-            low, high = found.bounds(delta)
-        if not (question.noise.known or question.noise.pools):
-            # How many results one had of its last plan may depend on them.
-            low, high = (
-                np.where(self._retired, -math.inf, low),
-                np.where(self._retired, math.inf, high),
-            )
+        low, high = (-unknown, unknown) if found is None else found.bounds(delta)
+        if question.noise.known or question.noise.pools:
+            return low, high
+        # How many results a retired arm had of its last plan may depend on them.
+        low, high = np.where(self._retired, -unknown, low), np.where(self._retired, unknown, high)
         return low, high
 
     def best_slack(self) -> tuple[Mask, float]:

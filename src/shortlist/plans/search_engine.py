@@ -7,7 +7,8 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
+from operator import methodcaller
 from typing import NamedTuple, cast
 
 import numpy as np
@@ -174,9 +175,7 @@ class Progress:
         inside = question.best(lowest)
         outside = question.listable & ~inside
         most = (lowest + missing)[outside].max(initial=-np.inf)
-        if not missing[
-            question.listable
-        ].any():  # then the answer is about all of it, also after a stop
+        if not missing[question.listable].any():  # the answer is about all of it, also after a stop
             return True
         settled = most <= lowest[inside].min() + question.epsilon * search.size
         return bool(settled and self.beside and not search.stopped)
@@ -259,8 +258,7 @@ class Progress:
         """Put a result right, wherever it went."""
         for plan, numbers in enumerate(self.recorded):
             if number in numbers:
-                at = plan, numbers.index(number), value
-                self.judge(partial(_corrected, at=at))
+                self.judge(methodcaller("correct", plan, numbers.index(number), value))
                 return
         for listed in (self.results, self.beside):
             for place, each in enumerate(listed):
@@ -324,10 +322,6 @@ class Progress:
                 if (cell := Cell(arm, block)) not in gone:
                     return cell
             block += 1
-
-
-def _corrected(search: Search, at: tuple[int, int, float]) -> None:
-    search.correct(*at)
 
 
 def _columns(results: list[Result]) -> tuple[Integers, Integers, Reals]:
@@ -461,8 +455,8 @@ class SearchEngine:
         now.decide()
         while now.is_over and not now.search.stopped:
             now.decide()
-        if not position.is_initialized and posterior.refresh_if_spanning():
-            pass
+        if not position.is_initialized:
+            posterior.refresh_if_spanning()
         position.is_initialized = True
         position.is_stopped = now.search.stopped
 
@@ -538,20 +532,15 @@ class SearchEngine:
         now.begin(seed)
         decision, supposed = now.decision(stop=False), Counter[Cell]()
         shared = self.question.shared
-        named = shared is not None and not shared.requested
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
-            apart = (
-                named or not self.question.shared
-            )  # else it does not matter on which block they are
+            # Where blocks are asked for as they come, it does not matter on which one results are.
+            apart = shared is None or not shared.requested
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
             found = now.lacking(supposed, set_aside)
-            if found is None and lacks & set(
-                set_aside
-            ):  # more of the others would not end the plan
-                return None
-            found = found or now.beyond(supposed, set_aside)
+            if found is None and not lacks & set(set_aside):  # else more would not end the plan
+                found = now.beyond(supposed, set_aside)
             return found and decision._replace(arm=found.arm, block=found.block)
 
         return decide
@@ -583,12 +572,7 @@ class SearchEngine:
         return Estimates(means, variances, (low, high), noise)
 
     def gaps(
-        self,
-        posterior: Posterior,
-        now: Progress,
-        decision: Decision,
-        *,
-        outside_only: bool = False,
+        self, posterior: Posterior, now: Progress, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """Differences of means at the boundary; −∞ for arms that may not be listed.
 

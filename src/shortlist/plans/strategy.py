@@ -205,12 +205,7 @@ class StrategyEngine(SearchEngine):
         return Estimates(search.spread(means, -np.inf), search.spread(variances, 0.0), intervals)
 
     def gaps(
-        self,
-        posterior: Posterior,
-        now: Progress,
-        decision: Decision,
-        *,
-        outside_only: bool = False,
+        self, posterior: Posterior, now: Progress, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """Differences of means with their bounds, as the strategy has them; −∞ for retired arms."""
         search = _of(now)
