@@ -16,7 +16,7 @@ import numpy as np
 
 import shortlist
 from shortlist.engine.threshold import StrategyThreshold
-from shortlist.gifa.thresholds import ALL_AT_ONCE, mixture_threshold
+from shortlist.gifa.thresholds import ALL_AT_ONCE
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
@@ -38,7 +38,7 @@ class Race(Strategy):
 
     def _width(self, results: np.ndarray) -> np.ndarray:  # in standard errors
         level = np.log(self._question.arms / self._question.delta)
-        return np.asarray(mixture_threshold(level, results))
+        return np.sqrt((1.0 + 1.0 / results) * (2.0 * level + np.log1p(results)))
 
     def decide(self, arms: np.ndarray, values: np.ndarray, seed: int) -> None:
         """Take in the results of a plan, and make the next."""

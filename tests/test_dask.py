@@ -282,7 +282,7 @@ def test_comparisons_are_the_same_on_a_cluster(client: Any) -> None:
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
     own = shortlist.GIFA(selection=least_pulled, name="own")
     settings: dict[str, Any] = {"seed": 3, "max_samples": 300, "progress": False}
-    for algorithms, runs in ((["LUCB", "LinGame", own], 100), ("auto", 10)):
+    for algorithms, runs in ((["LUCB", "LinGame", own], 200), ("auto", 10)):
         here = shortlist.compare(algorithms, instance, runs, workers=1, **settings).frame
         with joblib.parallel_config(backend="dask", client=client):
             there = shortlist.compare(algorithms, instance, runs, **settings).frame

@@ -20,9 +20,9 @@ from shortlist.simulation import comparison
 from shortlist.simulation.comparison import make_runs
 
 EASY = shortlist.instances.classic(K=4, m=2, omega=1.0)
-# Of rounds 100 runs are shared among processes, of plans 10.
+# Of rounds 200 runs are shared among processes, of plans 10.
 SETTINGS: dict[str, Any] = {"seed": 3, "max_samples": 400, "progress": False}
-WIDE, PLANS = {"runs": 100, **SETTINGS}, {"runs": 10, **SETTINGS}
+WIDE, PLANS = {"runs": 200, **SETTINGS}, {"runs": 10, **SETTINGS}
 POOL = np.random.default_rng(0).random((5, 60)) < np.linspace(0.1, 0.9, 5)[:, None]
 
 

@@ -29,7 +29,7 @@ from shortlist.study.insight.audit import chosen_arms, is_audited, judge, sample
 FEW = 200  # runs in all, which are made before another process has started
 # Runs at least that go through their rounds together, as fewer take nearly as long: so many, or so many
 # arms in all of them.
-WIDE, ARMS = 50, 5000
+WIDE, ARMS = 100, 5000
 PLANS, SHARES = 5, 16  # runs that make plans, one after another: of a share, and shares of a worker
 SALT = 0x61756469  # the audit's rewards are others than the run's
 

@@ -307,9 +307,10 @@ def _numbers(name: str, values: Any) -> Reals:
 
 def _theta_norm(features: Reals, means: Reals) -> float | None:
     """The norm of the θ with means Xθ; None where there is no such θ."""
+    theta: NDArray[Any]
     product = gram(features) if features.size > WHOLE else None
     if product is None:
-        theta: Reals = np.linalg.lstsq(features, means, rcond=None)[0]
+        theta = np.linalg.lstsq(features, means, rcond=None)[0]
     else:
         theta = least_squares(features, product, means)
     residual = np.abs(features @ theta - means).max()
