@@ -78,7 +78,6 @@ class Engine:
 
     recipe: Recipe
     searches: ClassVar[bool] = False  # all results are processed again where arms are retired
-    tests_linearity: ClassVar[bool] = False
 
     @property
     def setup(self) -> Setup:
@@ -226,10 +225,6 @@ class Engine:
 
     def projected(self, current: RoundNow, count: int, rng: np.random.Generator) -> None:
         """The widths of intervals tell."""
-
-    def against_linear(self, current: RoundNow) -> float:
-        """Nothing: audits test that."""
-        return -math.inf
 
     def _read(self, posterior: Posterior, inside: Mask) -> Round:
         """The round as rules would read it now."""
