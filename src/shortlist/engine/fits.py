@@ -19,7 +19,10 @@ from shortlist.errors import SingularDesign
 from shortlist.numerics.blockwise import condition, is_identity, squared_norms
 
 WHOLE_UP_TO = 150  # arms, or twice the rank: with more, rows of G are made when they are read
-FIRST_REFRESH, REFRESH_EVERY = 16, 512  # evaluations; all is computed anew at powers of 2, later regularly
+FIRST_REFRESH, REFRESH_EVERY = (
+    16,
+    512,
+)  # evaluations; all is computed anew at powers of 2, later regularly
 STEEPEST = 1e5  # a variance that falls so many times at once would lose its digits
 # What ‖x_i − x_j‖² is at least, in units of ‖x_i‖² + ‖x_j‖². It is a difference of entries of G, and the
 # entries are off by rounding: at most 2e-13 of their size was seen in orthonormal columns, when a
@@ -96,7 +99,14 @@ class Fits(ABC):
         Whether means and variances are defined.
     """
 
-    by_run: ClassVar[tuple[str, ...]] = ("pulls", "sums", "means", "variances", "log_det", "shifted")
+    by_run: ClassVar[tuple[str, ...]] = (
+        "pulls",
+        "sums",
+        "means",
+        "variances",
+        "log_det",
+        "shifted",
+    )
     relates: ClassVar[bool] = True  # whether features relate the arms
 
     def __init__(
@@ -381,7 +391,12 @@ def fits_of(
     units = np.ones(len(features)) if noise is None else np.asarray(noise, np.float64)
     given = np.ascontiguousarray(features, dtype=np.float64)
     return kind(
-        given, runs, regularization=float(regularization), shift=float(shift), noise=units, floor=floor
+        given,
+        runs,
+        regularization=float(regularization),
+        shift=float(shift),
+        noise=units,
+        floor=floor,
     )
 
 

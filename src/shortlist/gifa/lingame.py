@@ -37,7 +37,9 @@ class Game:
     def __init__(self, setup: Setup, runs: int, as_published: bool) -> None:
         arms = len(setup.features)
         self.setup, self.as_published = setup, as_published
-        self.learners: list[dict[bytes, Reals]] = [{} for _ in range(runs)]  # K losses and the mixability
+        self.learners: list[dict[bytes, Reals]] = [
+            {} for _ in range(runs)
+        ]  # K losses and the mixability
         self.shared = np.full(runs, -1)  # how many pulls are shared out; −1: no round yet
         self.target = np.zeros((runs, arms))
 
@@ -94,7 +96,9 @@ class Game:
         mixed = (weights * np.exp(rate * (gains - best))).sum(axis=1, keepdims=True)
         expected = (weights * gains).sum(axis=1, keepdims=True)
         gap = best + np.log(mixed) / rate - expected
-        after = np.hstack([losses - gains, mixability + np.maximum(gap, 0.0)])  # less by rounding only
+        after = np.hstack(
+            [losses - gains, mixability + np.maximum(gap, 0.0)]
+        )  # less by rounding only
         for known, name, row in zip(self.learners, names, after, strict=True):
             known[name] = row
         return np.asarray(weights)

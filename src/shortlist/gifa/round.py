@@ -16,7 +16,10 @@ from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = 1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
+NEAR = (
+    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
+)
+COARSE = 2.0**20  # added and taken away again: leaves 2⁻³² of a smaller number
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -107,7 +110,11 @@ class Recipe:
     def may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
         own = any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
-        return self.rules["candidates"].name == "smallest_gap" and not own and self.rules["indices"] is paired
+        return (
+            self.rules["candidates"].name == "smallest_gap"
+            and not own
+            and self.rules["indices"] is paired
+        )
 
     @property
     def keeps_designs(self) -> bool:
@@ -126,8 +133,13 @@ class Recipe:
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        C = np.asarray(self.C(fits.observed, fits.log_det), np.float64)
-        return np.broadcast_to(C * self.setup.sigma, len(fits))
+        return np.broadcast_to(
+            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
+        )
+
+    def coarse(self, observed: int, log_det: Reals) -> Reals:
+        """C to nine digits after the point, so that the order of sums in ln det decides nothing."""
+        return np.asarray((np.asarray(self.C(observed, log_det), np.float64) + COARSE) - COARSE)
 
     def C(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
@@ -200,7 +212,12 @@ class Round:
     def __init__(self, recipe: Recipe, fits: Fits, seeds: Words, memory: Memory) -> None:
         setup = recipe.setup
         self.recipe, self.fits, self.seeds, self._memory = recipe, fits, seeds, memory
-        self.m, self.sigma, self.epsilon, self.noise = setup.m, setup.sigma, setup.epsilon, setup.noise
+        self.m, self.sigma, self.epsilon, self.noise = (
+            setup.m,
+            setup.sigma,
+            setup.epsilon,
+            setup.noise,
+        )
         self.t, self.means, self.variances, self.pulls = (
             fits.observed, fits.means, fits.variances, fits.pulls
         )  # fmt: skip
@@ -361,7 +378,9 @@ class Round:
         K, m, means = self.arms, self.m, self.means
         J = np.nonzero(inside)[1].reshape(len(self), m)
         B = np.array(self.columns(J))
-        bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(axis=1)
+        bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(
+            axis=1
+        )
         B[self.runs[:, None], np.arange(m), J] = -np.inf
         mth = np.partition(B, K - m, axis=2)[:, :, K - m]
         worst = mth.max(axis=1)[:, None]
@@ -380,7 +399,11 @@ class Round:
         upper, lower = (each[0] for each in self._ends())
         near = NEAR * float((upper - lower).max() + np.abs(self.means).max())
         found, worst = np.full(K, np.inf), np.inf
-        guess = np.argpartition(-self.means[0], m)[:m] if last is None else np.flatnonzero(last.inside[0])
+        guess = (
+            np.argpartition(-self.means[0], m)[:m]
+            if last is None
+            else np.flatnonzero(last.inside[0])
+        )
         high, ordered = np.zeros(0, np.int64), 0
         for js in (guess, np.setdiff1d(np.arange(K), guess)):
             tried = min(2 * m + 6, K)
@@ -395,7 +418,9 @@ class Round:
                     left = upper[high[tried]] if tried < ordered else upper[high[-1]]
                 may = value <= worst + near
                 js, value = js[may], value[may]
-                known = left - lower[js] <= value - near if tried < K else np.ones(len(js), np.bool_)
+                known = (
+                    left - lower[js] <= value - near if tried < K else np.ones(len(js), np.bool_)
+                )
                 found[js[known]], js = value[known], js[~known]
                 tried = min(4 * tried, K)
             worst = float(found[guess].max())
@@ -415,7 +440,9 @@ class Round:
         return found
 
 
-def decide(recipe: Recipe, fits: Fits, seeds: Words, memory: Memory, *, stops: bool = True) -> Decided:
+def decide(
+    recipe: Recipe, fits: Fits, seeds: Words, memory: Memory, *, stops: bool = True
+) -> Decided:
     """One round of every run, up to the pull; ``memory`` is brought up to date."""
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
