@@ -16,9 +16,9 @@ from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = (
-    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
-)
+# Relative: two gap indices that differ by less are told apart by computing them in full.
+NEAR = 1e-9
+COARSE = 2.0**20  # added and taken away again: leaves 2⁻³² of a smaller number
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -133,8 +133,13 @@ class Recipe:
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        C = np.asarray(self.C(fits.observed, fits.log_det), np.float64)
-        return np.broadcast_to(C * self.setup.sigma, len(fits))
+        return np.broadcast_to(
+            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
+        )
+
+    def coarse(self, observed: int, log_det: Reals) -> Reals:
+        """C to nine digits after the point, so that the order of sums in ln det decides nothing."""
+        return np.asarray((np.asarray(self.C(observed, log_det), np.float64) + COARSE) - COARSE)
 
     def C(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
