@@ -193,7 +193,9 @@ def published_modules(folder: Path) -> tuple[ModuleType, ModuleType]:
         module = sys.modules[name] = module_from_spec(spec)
         loader.exec_module(module)
         if name == "utils":
-            module.__dict__["is_of_type"] = lambda value, kind: (value is None) == (kind == "NoneType")
+            module.__dict__["is_of_type"] = lambda value, kind: (
+                (value is None) == (kind == "NoneType")
+            )
             module.__dict__["is_of_type_LIST"] = lambda *_: True
     return sys.modules["bandits"], sys.modules["betas"]
 
@@ -266,7 +268,9 @@ class Tables:
         older = len(self.sources) > 1
         columns = ["NumPy loop", *(["published"] if self.published else []), *self.heading[:-2]]
         columns += ["NumPy alone", "with fast", *(["alone/older", "fast/older"] if older else [])]
-        self.title("A round of a simulated run, µs; a loop, published code and comparisons", columns)
+        self.title(
+            "A round of a simulated run, µs; a loop, published code and comparisons", columns
+        )
         own = self.sources[-1:]
         for name, size in product(RULES, SMALL):
             figures: list[float | None] = [self.least("loop", name, *size, sources=own)[0][0]]

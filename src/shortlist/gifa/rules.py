@@ -190,7 +190,9 @@ def _words(returned: Any) -> str:
     return repr(returned) if shape is None else f"an array of shape {shape}"
 
 
-def _builtin(kind: str, *needs: str, traits: Iterable[str] = ()) -> Any:
+def _builtin(
+    kind: str, *needs: str, traits: Iterable[str] = ()
+) -> Callable[[Callable[..., Any]], Rule]:
     def decorate(function: Callable[..., Any]) -> Rule:
         made = rule(kind, needs=needs, traits=traits)(function)
         RULES[kind][made.name] = made
@@ -273,7 +275,7 @@ def optimized(now: Round) -> Reals:
     design = now.design
     behind = np.full(design.shape, -np.inf)
     np.divide(-now.pulls, design, out=behind, where=design > 0.0)
-    alike = ~(design > 0.0).any(axis=1)  # two arms that are alike up to rounding
+    alike = np.asarray(~(design > 0.0).any(axis=1))  # two arms that are alike up to rounding
     return np.where(alike[:, None], now.marked(now.b), behind) if alike.any() else behind
 
 
