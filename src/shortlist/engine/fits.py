@@ -296,6 +296,7 @@ class Diagonal(Fits):
         return pulls / self.noise
 
     def refresh_some(self, runs: Any) -> bool:
+        """As ``Fits.refresh_some``."""
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
