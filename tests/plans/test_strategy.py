@@ -14,7 +14,7 @@ import shortlist
 from by_plans import run_by_plans
 from examples.race import RACE, Race
 from paths import DOCS
-from planned import INSTANCE, MEANS, QUIET, THETA, X, begin, result
+from planned import MEANS, QUIET, THETA, X, begin, result
 from shortlist import errors, plot
 from shortlist.arrays import NO_BLOCK
 from shortlist.blocks import Cell
