@@ -247,6 +247,7 @@ class Whole(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
@@ -273,6 +274,7 @@ class Whole(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         return self.G[self.runs if arms.ndim == 1 else self.runs[:, None], arms]
 
 
@@ -282,6 +284,7 @@ class Diagonal(Fits):
     relates = False
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         counted = self.regularization + self.pulls[runs] / self.noise
         if not (counted > 0.0).all():
             return False
@@ -307,6 +310,7 @@ class Diagonal(Fits):
         return self.noise[arms] + 1.0 / shifted
 
     def update(self, arms: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, noise = self.runs, self.noise[arms]
         counted = self.regularization + self.pulls[runs, arms] / noise
         growth = noise + self.variances[runs, arms]
@@ -315,6 +319,7 @@ class Diagonal(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         every = np.arange(self.pulls.shape[1])
         variances = self.variances if arms.ndim == 1 else self.variances[:, None, :]
         return np.where(arms[..., None] == every, variances, 0.0)
@@ -331,6 +336,7 @@ class Rows(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
@@ -345,6 +351,7 @@ class Rows(Fits):
         return True
 
     def update(self, arms: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, x = self.runs, self.features[arms]
         w = (self.inverse @ x[:, :, None])[:, :, 0]
         growth = self.noise[arms] + (x * w).sum(axis=1)
@@ -358,6 +365,7 @@ class Rows(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         one = arms.ndim == 1
         x = self.features[arms[:, None] if one else arms]
         rows = (x @ self.inverse) @ self.features.T

@@ -7,66 +7,29 @@ that of ``gifa.round`` and ``engine.fits``, operation by operation, so that roun
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.fits import STEEPEST, Diagonal, Fits, Whole
-from shortlist.gifa.round import NEAR, Memory, Recipe
+from shortlist.gifa.round import COARSE, GRAIN, NEAR, Memory, Recipe
 from shortlist.gifa.thresholds import INFLATION, THRESHOLDS, Computed, self_normalized
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
 from shortlist.seeds import Words
 
-OPTIONS = dict(cache=True, nogil=True, error_model="numpy")  # divisions are not tested for 0
+OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}  # no test of divisions for 0
+INLINED = {**OPTIONS, "inline": "always"}
 GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
+TWICE = np.uint64(2 * 0x9E3779B97F4A7C15 % 2**64)
 MIX_1, MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S27, S30, S31 = np.uint64(27), np.uint64(30), np.uint64(31)
 SELECTIONS = ("largest_variance", "greedy", "optimized", "both_arms")
 LARGEST_VARIANCE, GREEDY, OPTIMIZED, BOTH_ARMS = range(4)
-STOPS = ("lucb", "ugape", "lucb_lagged")
-LUCB, UGAPE, LAGGED = range(3)
-REWARDS = (Normal, Coins, Recorded)
-NORMAL, COINS, RECORDED = range(3)
+STOPS, (LUCB, UGAPE, LAGGED) = ("lucb", "ugape", "lucb_lagged"), range(3)
+REWARDS, (NORMAL, COINS, RECORDED) = (Normal, Coins, Recorded), range(3)
 STOPPED, USED_UP, TO_REFRESH, TO_DESIGN = range(4)  # why the rounds of a run end
-
-
-class Law(NamedTuple):
-    """What all runs share."""
-
-    smallest: bool  # candidates by smallest_gap, else by top_means
-    by_mth: bool  # the ambiguous arm by mth_gap, else by largest_gap
-    alone: bool  # whether arms are bounded alone
-    selection: int
-    stop: int
-    rewards: int
-    tracks: bool  # whether ln det(I + A/shift) is tracked by itself
-    m: int
-    epsilon: float
-    sigma: float
-    floor: float
-    regularization: float
-    shift: float
-    level: float  # ln(1/δ)
-    noise: Reals
-    features: Reals
-    table: Reals  # of rewards: one row of means and one of σ, means, or recorded results
-    designs: Reals  # |w*(b, c)|, K × K × K, NaN where it is not known yet
-
-
-class Run(NamedTuple):
-    """The arrays of one run, which its rounds change."""
-
-    pulls: Integers
-    sums: Reals
-    means: Reals
-    variances: Reals
-    G: Reals  # empty where nothing relates the arms
-    log_det: Reals
-    shifted: Reals
-    J: Integers  # the candidates
-    pair: Integers  # b, c, 1 while c is still to be pulled; and of which b and c a design is missing
 
 
 @njit(**OPTIONS)
@@ -110,7 +73,7 @@ def columns(B, J, means, variances, roots, G, scale, floor, alone):
         mean, variance, root = means[j], variances[j], roots[j]
         if alone:
             for i in range(len(means)):
-                B[place, i] = (means[i] - mean) + scale * (roots[i] + root)
+                B[place, i] = (means[i] + scale * roots[i]) - (mean - scale * root)
         else:
             related = len(G) > 0
             for i in range(len(means)):
@@ -121,7 +84,7 @@ def columns(B, J, means, variances, roots, G, scale, floor, alone):
         B[place, j] = -np.inf
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def mth_largest(values, kept):
     """The m-th largest value, m being the length of ``kept``."""
     m = len(kept)
@@ -136,7 +99,7 @@ def mth_largest(values, kept):
     return kept[m - 1]
 
 
-@njit(**OPTIONS)
+@njit(**INLINED)
 def mth_gaps_alone(mth, means, roots, scale, kept):
     """The m-th gaps of arms that are bounded alone, U of another arm less L of its own."""
     for i in range(len(means)):
@@ -147,32 +110,32 @@ def mth_gaps_alone(mth, means, roots, scale, kept):
         mth[i] = (after if mth[i] >= value else value) - (means[i] - scale * roots[i])
 
 
-@njit(**OPTIONS)
-def mth_gaps(mth, B, J, means, variances, roots, G, scale, floor, kept, smallest):
+@njit(**INLINED)
+def mth_gaps(mth, B, J, means, variances, roots, G, scale, floor, kept, one, smallest):
     """The m-th gaps of the last candidates J and of all arms that may be better, ∞ for the others."""
     m, worst = len(J), -np.inf
     mth[:] = np.inf
     for place in range(m):
         mth[J[place]] = mth_largest(B[place], kept)
         worst = max(worst, mth[J[place]])
-    if not smallest:
-        return
-    one = np.empty(1, np.int64)
-    for i in range(len(means)):
-        if mth[i] < np.inf:
-            continue
+    for i in range(len(means) if smallest else 0):
         bound = np.inf
         for place in range(m):  # B_ji, of B_ij
             bound = min(bound, B[place, i] + 2.0 * (means[J[place]] - means[i]))
-        if not bound - worst > NEAR * (abs(bound) + abs(worst) + abs(means[i])):
+        if mth[i] == np.inf and bound - worst <= NEAR * (abs(bound) + abs(worst) + abs(means[i])):
             one[0] = i
             columns(B[m:], one, means, variances, roots, G, scale, floor, False)
             mth[i] = mth_largest(B[m], kept)
 
 
 @njit(**OPTIONS)
-def rounds(law, run, seed, t, draws, C, now):
-    """Rounds of one run while there are draws: after how many pulls they ended, and why.
+def rounds(
+    law, seed, t, now, draws, C, pulls, sums, means, variances, G, log_det, shifted, J, pair
+):  # fmt: skip
+    """Rounds of one run from draw ``now`` on: after how many pulls they ended, and why.
+
+    G is empty where nothing relates the arms. J are the candidates, and ``pair`` is b, c, 1 while c is still to
+    be pulled, and of which b and c a design is missing.
 
     One long function: arrays that are passed to another are counted as references each time.
     """
@@ -180,13 +143,11 @@ def rounds(law, run, seed, t, draws, C, now):
         smallest, by_mth, alone, selection, stop, kind, tracks, m, epsilon, sigma, floor, regularization, shift,
         level, noise, features, table, designs,
     ) = law  # fmt: skip
-    pulls, sums, means, variances, G, log_det, shifted, J, pair = run
     K, N, related, by_time = len(means), len(shifted), len(G) > 0, len(C) > 0
     reads_mth = smallest or by_mth or stop == UGAPE
     B, roots, mth, kept = np.empty((m + 1, K)), np.zeros(K), np.empty(K), np.empty(m + alone)
     k, w, v, one = np.empty(K), np.empty(N), np.empty(N), np.empty(1, np.int64)
-    b, c, waits = pair[0], pair[1], pair[2]
-    why = USED_UP
+    b, c, waits, why = pair[0], pair[1], pair[2], USED_UP
     while now < len(draws):
         if waits:
             arm, waits = c, 0
@@ -195,7 +156,8 @@ def rounds(law, run, seed, t, draws, C, now):
             if by_time:
                 scale = C[now] * sigma
             else:
-                scale = math.sqrt(2.0 * (1.0 + INFLATION) * (level + 0.5 * log_det[0])) * sigma
+                scale = math.sqrt(2.0 * (1.0 + INFLATION) * (level + 0.5 * log_det[0]))
+                scale = ((scale + COARSE) - COARSE + GRAIN) * sigma
             if alone:
                 for i in range(K):
                     roots[i] = math.sqrt(max(variances[i], 0.0))
@@ -207,18 +169,16 @@ def rounds(law, run, seed, t, draws, C, now):
                     break
 
             # J(t)
-            if alone and reads_mth:
-                mth_gaps_alone(mth, means, roots, scale, kept)
-            elif smallest:
-                columns(B, J, means, variances, roots, G, scale, floor, alone)
-                mth_gaps(mth, B, J, means, variances, roots, G, scale, floor, kept, True)
-            if smallest:
-                best_of(mth, -1.0, key, J)
-            else:
+            if not smallest:
                 best_of(means, 1.0, key, J)
             columns(B, J, means, variances, roots, G, scale, floor, alone)
-            if reads_mth and not (alone or smallest):
-                mth_gaps(mth, B, J, means, variances, roots, G, scale, floor, kept, False)
+            if reads_mth and alone:
+                mth_gaps_alone(mth, means, roots, scale, kept)
+            elif reads_mth:
+                mth_gaps(mth, B, J, means, variances, roots, G, scale, floor, kept, one, smallest)
+            if smallest:
+                best_of(mth, -1.0, key, J)
+                columns(B, J, means, variances, roots, G, scale, floor, alone)
             for place in range(m):
                 for other in range(m):
                     B[place, J[other]] = -np.inf
@@ -236,15 +196,12 @@ def rounds(law, run, seed, t, draws, C, now):
             next_b, next_c, gap = J[at], -1, -np.inf
             for i in range(K):
                 x = B[at, i]
-                if x > -np.inf and (next_c < 0 or before(x, i, gap, next_c, key + GOLDEN + GOLDEN)):
+                if x > -np.inf and (next_c < 0 or before(x, i, gap, next_c, key + TWICE)):
                     next_c, gap = i, x
 
-            # The stop
             statistic = gap
             if stop == UGAPE:
-                statistic = -np.inf
-                for place in range(m):
-                    statistic = max(statistic, mth[J[place]])
+                statistic = mth[J].max()
             if stop != LAGGED and statistic <= epsilon:
                 why = STOPPED
                 break
@@ -254,18 +211,14 @@ def rounds(law, run, seed, t, draws, C, now):
                 break
 
             # a_t
-            b, c, waits = next_b, next_c, selection == BOTH_ARMS
+            b, c, waits = next_b, next_c, int(selection == BOTH_ARMS)
             arm, most = b, -np.inf
-            last = key + GOLDEN + GOLDEN + GOLDEN
-            if selection == LARGEST_VARIANCE:
-                arm = b if before(variances[b], b, variances[c], c, last) else c
+            last = key + TWICE + GOLDEN
+            if selection == LARGEST_VARIANCE and before(variances[c], c, variances[b], b, last):
+                arm = c
             elif selection == GREEDY:
                 for i in range(K):
-                    y = 0.0
-                    if related:
-                        y = G[b, i] - G[c, i]
-                    elif i == b or i == c:
-                        y = variances[i]
+                    y = G[b, i] - G[c, i] if related else variances[i] * (i in (b, c))
                     x = y * y / (noise[i] + variances[i])
                     if i == 0 or before(x, i, most, arm, last):
                         arm, most = i, x
@@ -292,7 +245,6 @@ def rounds(law, run, seed, t, draws, C, now):
             change = (value - means[arm]) / root
             for i in range(K):
                 k[i] = G[arm, i] / root
-            for i in range(K):
                 means[i] += k[i] * change
                 variances[i] -= k[i] * k[i]
             for j in range(K):
@@ -332,68 +284,60 @@ def rounds(law, run, seed, t, draws, C, now):
 
 def serves(recipe: Recipe, fits: Fits, rewards: Rewards) -> bool:
     """Whether it can make the rounds of these runs."""
-    known = isinstance(recipe.threshold, Computed) and recipe.threshold.rule in [
-        each.rule for each in THRESHOLDS.values()
-    ]
-    own = any(rule.is_own for rule in recipe.rules.values()) or recipe.allocates
-    many = recipe.rules["selection"].name == "optimized" and not recipe.keeps_designs
-    kinds = isinstance(fits, Whole | Diagonal) and type(rewards) in REWARDS
-    return known and kinds and not (own or many)
+    rules, threshold = recipe.rules, recipe.threshold
+    if recipe.allocates or any(rule.is_own for rule in rules.values()):
+        return False
+    if rules["selection"].name == "optimized" and not recipe.keeps_designs:
+        return False
+    known = [each.rule for each in THRESHOLDS.values()]
+    is_known = isinstance(threshold, Computed) and threshold.rule in known
+    return is_known and isinstance(fits, Whole | Diagonal) and type(rewards) in REWARDS
 
 
-def law_of(recipe: Recipe, fits: Fits, rewards: Rewards) -> Law:
-    """What all runs share, as arrays."""
-    setup, rules, threshold = recipe.setup, recipe.rules, recipe.threshold
-    assert isinstance(threshold, Computed)
-    if isinstance(rewards, Normal):
-        table = np.array([rewards.means, rewards.sigmas], np.float64)
-    else:
-        table = rewards.means[None] if isinstance(rewards, Coins) else rewards.table  # type: ignore[attr-defined]
-    return Law(
-        smallest=rules["candidates"].name == "smallest_gap",
-        by_mth=rules["ambiguous"].name == "mth_gap",
-        alone=rules["indices"].name == "individual",
-        selection=SELECTIONS.index(rules["selection"].name),
-        stop=STOPS.index(rules["stopping"].name),
-        rewards=REWARDS.index(type(rewards)),
-        tracks=fits.tracks,
-        m=setup.m,
-        epsilon=float(setup.epsilon),
-        sigma=float(setup.sigma),
-        floor=float(fits.floor),
-        regularization=fits.regularization,
-        shift=fits.shift,
-        level=math.log(1.0 / threshold.known.delta),
-        noise=fits.noise,
-        features=fits.features,
-        table=np.ascontiguousarray(table, np.float64),
-        designs=recipe.designs.table if rules["selection"].name == "optimized" else np.empty((0, 0, 0)),
+def law_of(recipe: Recipe, fits: Fits, rewards: Rewards) -> tuple[Any, ...]:
+    """What all runs share, as ``rounds`` takes it."""
+    setup, rules = recipe.setup, {kind: rule.name for kind, rule in recipe.rules.items()}
+    numbers = setup.epsilon, setup.sigma, fits.floor, fits.regularization, fits.shift
+    return (
+        int(rules["candidates"] == "smallest_gap"),
+        int(rules["ambiguous"] == "mth_gap"),
+        int(rules["indices"] == "individual"),
+        SELECTIONS.index(rules["selection"]),
+        STOPS.index(rules["stopping"]),
+        REWARDS.index(type(rewards)),
+        int(fits.tracks),
+        setup.m,
+        *map(float, numbers),
+        math.log(1.0 / recipe.threshold.known.delta),  # type: ignore[attr-defined]
+        fits.noise,
+        fits.features,
+        np.vstack(list(vars(rewards).values())).astype(np.float64, order="C"),  # of results
+        recipe.designs.table if rules["selection"] == "optimized" else np.empty((0, 0, 0)),
     )
 
 
 def advance(
-    recipe: Recipe, law: Law, fits: Fits, seeds: Words, memory: Memory, draws: Reals
+    recipe: Recipe, law: tuple[Any, ...], fits: Fits, seeds: Words, memory: Memory, draws: Reals
 ) -> tuple[Integers, bool]:
     """Rounds of all runs while there are draws, a row for each run; ``fits`` and ``memory`` change.
 
     Returns after how many pulls every run stopped, −1 where it did not, and whether c is still to be pulled.
     """
-    runs, size, last = len(fits), draws.shape[1], memory.last
+    runs, size, last, threshold = len(fits), draws.shape[1], memory.last, recipe.threshold
     assert last is not None
-    by_time = isinstance(recipe.threshold, Computed) and recipe.threshold.rule is not self_normalized
-    C = np.array([recipe.C(fits.observed + n, np.float64(0.0)) for n in range(size * by_time)], np.float64)
+    by_time = 0 if threshold.rule is self_normalized else size  # type: ignore[attr-defined]
+    C = np.array([recipe.coarse(fits.observed + n, np.zeros(1)) for n in range(by_time)]).ravel()
     J, pair = np.nonzero(last.inside)[1].reshape(runs, -1), np.zeros((runs, 5), np.int64)
     pair[:, 0], pair[:, 1] = last.b, last.c
     G = fits.G if isinstance(fits, Whole) else np.empty((runs, 0, 0))
+    arrays = (
+        fits.pulls, fits.sums, fits.means, fits.variances, G, fits.log_det[:, None], fits.shifted, J, pair
+    )  # fmt: skip
     stopped = np.full(runs, -1)
     for r in range(runs):  # in Python: compiled, the loop made rounds several times slower
-        run = Run(
-            fits.pulls[r], fits.sums[r], fits.means[r], fits.variances[r], G[r], fits.log_det[r : r + 1],
-            fits.shifted[r], J[r], pair[r],
-        )  # fmt: skip
-        now, why = 0, TO_REFRESH
+        run, now, why = [each[r] for each in arrays], 0, TO_REFRESH
         while why in (TO_REFRESH, TO_DESIGN):
-            now, why = rounds(law, run, seeds[r], fits.observed, draws[r], C, now)
+            now, why = rounds(law, seeds[r], fits.observed, now, draws[r], C, *run)
             if why == TO_DESIGN:
                 recipe.designs.add(int(pair[r, 3]), int(pair[r, 4]))
             elif why == TO_REFRESH:

@@ -16,9 +16,12 @@ from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = (
-    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
-)
+# Relative: two gap indices that differ by less are told apart by computing them in full.
+NEAR = 1e-9
+COARSE, GRAIN = (
+    2.0**20,
+    2.0**-32,
+)  # the first, added and taken away again, leaves multiples of the other
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -133,10 +136,16 @@ class Recipe:
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        C = np.asarray(self.C(fits.observed, fits.log_det), np.float64)
-        return np.broadcast_to(C * self.setup.sigma, len(fits))
+        return np.broadcast_to(
+            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
+        )
 
-    def C(self, observed: int, log_det: Reals) -> Reals:
+    def coarse(self, observed: int, log_det: Reals) -> Reals:
+        """C to nine digits after the point, rounded up: the order of sums in ln det decides nothing."""
+        C = np.asarray(self.threshold_at(observed, log_det), np.float64)
+        return np.asarray((C + COARSE) - COARSE + GRAIN)
+
+    def threshold_at(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
         return self.threshold(observed + (len(self.setup.initial) == 0), log_det)
 
@@ -153,6 +162,10 @@ class Decided(NamedTuple):
     statistic: Reals
     threshold: Reals
 
+    def among(self, runs: Mask) -> Decided:
+        """That of some of the runs."""
+        return Decided._make(each[runs] for each in self)
+
 
 class Memory:
     """What runs remember from one round to the next."""
@@ -164,7 +177,7 @@ class Memory:
     def keep(self, runs: Mask) -> None:
         """Keep some of the runs."""
         if self.last is not None:
-            self.last = Decided(*(each[runs] for each in self.last))
+            self.last = self.last.among(runs)
         if self.game is not None:
             self.game = self.game.among(runs)
 

@@ -92,7 +92,13 @@ class _Batch:
         ids: Integers,
         kernel: ModuleType | None,
     ) -> None:
-        self.recipe, self.rewards, self.most, self.found, self.ids = recipe, rewards, most, found, ids
+        self.recipe, self.rewards, self.most, self.found, self.ids = (
+            recipe,
+            rewards,
+            most,
+            found,
+            ids,
+        )
         self.seeds = found.seeds[ids]
         self.generators = [generator_of(seed) for seed in self.seeds]
         self.fits, self.memory = _fits(recipe, floor, len(ids)), Memory(recipe, len(ids))
