@@ -7,8 +7,10 @@ it returns are values by which the loop chooses: the m largest, or the largest. 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -94,7 +96,10 @@ class Rule:
         return RULES.get(self.kind, {}).get(self.name) is not self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name where it is this package's, so that it stays the same object."""
+        """Pickle by name where a module has it, so that it stays the same object."""
+        module = self.function.__module__
+        if getattr(sys.modules.get(module), self.name, None) is self and module != "__main__":
+            return _of_module, (module, self.name)
         if not self.is_own:
             return _named, (self.kind, self.name)
         return Rule, tuple(getattr(self, name) for name in self.__dataclass_fields__)
@@ -102,6 +107,11 @@ class Rule:
 
 def _named(kind: str, name: str) -> Rule:
     return RULES[kind][name]
+
+
+def _of_module(module: str, name: str) -> Rule:
+    found: Rule = getattr(import_module(module), name)
+    return found
 
 
 RULES: dict[str, dict[str, Rule]] = {
