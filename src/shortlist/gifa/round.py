@@ -19,6 +19,7 @@ from shortlist.seeds import Words, priorities
 NEAR = (
     1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
 )
+SORTED_UP_TO = 64  # arms: sorting is as fast as finding the m largest
 COARSE = 2.0**20  # added and taken away again: leaves 2⁻³² of a smaller number
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
@@ -36,13 +37,25 @@ def largest(values: Reals, seeds: Words, t: int, purpose: int, arms: Integers) -
     [1, 0]
     """
     best = values.argmax(axis=1)
-    tied = values == values[np.arange(len(values)), best][:, None]
+    tied = values == at_places(values, best)[:, None]
     if np.count_nonzero(tied) > len(values):
         some = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
         labels = np.broadcast_to(arms, values.shape)[some]
         ranks = priorities(seeds[some], t, purpose, labels)
         best[some] = np.where(tied[some], ranks, np.uint64(0)).argmax(axis=1)
     return np.asarray(best)
+
+
+def at_places(values: Reals, places: Integers) -> Reals:
+    """One value of every row.
+
+    Examples
+    --------
+    >>> at_places(np.array([[1.0, 3.0], [5.0, 1.0]]), np.array([1, 0])).tolist()
+    [3.0, 5.0]
+    """
+    rows, length = values.shape
+    return np.asarray(values.reshape(-1).take(np.arange(0, rows * length, length) + places))
 
 
 def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
@@ -54,7 +67,8 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     [[False, True, True]]
     """
     arms = values.shape[1]
-    inside = values >= np.partition(values, arms - m, axis=1)[:, arms - m, None]
+    order = np.partition(values, arms - m, axis=1) if arms > SORTED_UP_TO else np.sort(values, axis=1)
+    inside = values >= order[:, arms - m, None]
     if np.count_nonzero(inside) > len(values) * m:
         some = np.flatnonzero(np.count_nonzero(inside, axis=1) > m)
         ranks = priorities(seeds[some], t, FOR_CANDIDATES, np.arange(arms)[None, :])
@@ -133,9 +147,8 @@ class Recipe:
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        return np.broadcast_to(
-            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
-        )
+        scale = self.coarse(fits.observed, fits.log_det) * self.setup.sigma
+        return scale if scale.ndim else np.full(len(fits), scale)
 
     def coarse(self, observed: int, log_det: Reals) -> Reals:
         """C to nine digits after the point, so that the order of sums in ln det decides nothing."""
@@ -244,7 +257,7 @@ class Round:
 
     def of_candidates(self, values: Reals) -> Reals:
         """The values of the candidates, runs × m."""
-        return np.asarray(values[self.runs[:, None], self.candidates])
+        return np.asarray(values.reshape(-1)[self.fits.places(self.candidates)].reshape(-1, self.m))
 
     @property
     def design(self) -> Reals:
@@ -279,7 +292,9 @@ class Round:
     @cached_property
     def outside_gaps(self) -> Reals:
         """max_{i∉J} B_ij of every candidate j, runs × m."""
-        return np.asarray(self._outside[0].max(axis=2))
+        B = self._outside[0]
+        rows = B.reshape(-1, B.shape[2])
+        return at_places(rows, rows.argmax(axis=1)).reshape(B.shape[:2])
 
     # Gap indices
 
@@ -294,21 +309,23 @@ class Round:
 
     def columns(self, js: Integers) -> Reals:
         """B_ij of all arms i: runs × js × K, of js in every run."""
-        runs = self.runs[:, None]
+        count, at = js.shape[1], self.fits.places(js)
+        # A row for each j, so that loops over arms are not many short ones.
         pairs = Pairs(
-            self.means[:, None, :], self.means[runs, js][:, :, None],
-            self.variances[:, None, :], self.variances[runs, js][:, :, None],
-            self._covariances(js), self.scale[:, None, None], self.fits.floor,
+            self.means.repeat(count, axis=0), self.means.reshape(-1).take(at)[:, None],
+            self.variances.repeat(count, axis=0), self.variances.reshape(-1).take(at)[:, None],
+            self._covariances(js), self.scale.repeat(count)[:, None], self.fits.floor,
         )  # fmt: skip
-        return values_of(self.recipe.rules["indices"], pairs, (len(self), js.shape[1], self.arms))
+        shape = (len(js) * count, self.arms)
+        return values_of(self.recipe.rules["indices"], pairs, shape).reshape(len(js), count, -1)
 
     def _covariances(self, js: Integers) -> Reals:
         """The rows of G that an index rule reads; none for arms that are bounded alone."""
         if self.recipe.rules["indices"] is individual:
-            return np.zeros((1, 1, 1))
+            return np.zeros((1, 1))
         if js.shape[1] == self.arms and hasattr(self.fits, "G"):
-            return cast(Reals, self.fits.G)  # js are all arms in order
-        return self.fits.rows(js)
+            return cast(Reals, self.fits.G).reshape(-1, self.arms)  # js are all arms in order
+        return self.fits.rows(js).reshape(-1, self.arms)
 
     def among(self, js: Integers, others: Integers) -> Reals:
         """B_ij of some arms i against some js, js × i, where there is one run."""
@@ -343,7 +360,8 @@ class Round:
         """B of possible challengers i of some js, −∞ for candidates, and which arms these are."""
         if self._few or self.recipe.rules["indices"] is individual:
             B = self.columns(js)
-            return np.where(self.inside[:, None, :], -np.inf, B), np.arange(self.arms)
+            B += np.where(self.inside, -np.inf, 0.0)[:, None, :]
+            return B, np.arange(self.arms)
         upper, lower = (each[0] for each in self._ends())
         upper = np.where(self.inside[0], -np.inf, upper)
         tried = min(FIRST_TRIED, self.arms - self.m)
