@@ -222,8 +222,13 @@ class Fits(ABC):
         """Means, variances and G of some runs; False where V is singular."""
 
     @abstractmethod
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """Rows of G, each of a run and an arm."""
+
     def rows(self, arms: Integers) -> Reals:
         """The rows of G: one or several arms in every run."""
+        runs = self.runs if arms.ndim == 1 else self.runs.repeat(arms.shape[1])
+        return self.rows_of(runs, arms.reshape(-1)).reshape(*arms.shape, len(self.features))
 
 
 def is_positive(V: Reals) -> bool:
@@ -294,10 +299,9 @@ class Whole(Fits):
         self.variances -= k * k
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
         K = self.G.shape[1]
-        rows = self.G.reshape(-1, K).take(self.places(arms), axis=0)
-        return rows if arms.ndim == 1 else rows.reshape(*arms.shape, K)
+        return self.G.reshape(-1, K).take(runs * K + arms, axis=0)
 
 
 class Diagonal(Fits):
@@ -338,10 +342,10 @@ class Diagonal(Fits):
         self.means[runs, arms] = self.sums[runs, arms] / noise / counted
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
-        every = np.arange(self.pulls.shape[1])
-        variances = self.variances if arms.ndim == 1 else self.variances[:, None, :]
-        return np.where(arms[..., None] == every, variances, 0.0)
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        rows = np.zeros((len(arms), self.pulls.shape[1]))
+        rows[np.arange(len(arms)), arms] = self.variances[runs, arms]
+        return rows
 
 
 class Rows(Fits):
@@ -380,11 +384,10 @@ class Rows(Fits):
         self.variances -= k * k
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
-        one = arms.ndim == 1
-        x = self.features[arms[:, None] if one else arms]
-        rows = (x @ self.inverse) @ self.features.T
-        return rows[:, 0] if one else rows
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        x = self.features[arms]
+        half = x @ self.inverse[0] if len(self) == 1 else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        return half @ self.features.T
 
 
 def fits_of(

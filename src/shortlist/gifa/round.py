@@ -58,6 +58,20 @@ def at_places(values: Reals, places: Integers) -> Reals:
     return np.asarray(values.reshape(-1).take(np.arange(0, rows * length, length) + places))
 
 
+def mth_largest(values: Reals, m: int) -> Reals:
+    """The m-th largest value of every row.
+
+    Examples
+    --------
+    >>> mth_largest(np.array([[1.0, 3.0, 2.0]]), 2).tolist()
+    [2.0]
+    """
+    place = values.shape[-1] - m
+    if values.shape[-1] <= SORTED_UP_TO:
+        return np.asarray(np.sort(values, axis=-1)[..., place])
+    return np.asarray(np.partition(values, place, axis=-1)[..., place])
+
+
 def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     """Which are the m largest values of every row; ties by priority.
 
@@ -67,8 +81,7 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     [[False, True, True]]
     """
     arms = values.shape[1]
-    order = np.partition(values, arms - m, axis=1) if arms > SORTED_UP_TO else np.sort(values, axis=1)
-    inside = values >= order[:, arms - m, None]
+    inside = values >= mth_largest(values, m)[:, None]
     if np.count_nonzero(inside) > len(values) * m:
         some = np.flatnonzero(np.count_nonzero(inside, axis=1) > m)
         ranks = priorities(seeds[some], t, FOR_CANDIDATES, np.arange(arms)[None, :])
@@ -280,13 +293,14 @@ class Round:
         last = self._memory.last
         if last is None or not self.recipe.may_stay:
             return self._all_mth_gaps()
-        found, stays = self._mth_gaps_of_last(last.inside)
-        if not stays.all():
-            some = ~stays
-            fits, memory = self.fits.copy(), self._memory.copy()
-            fits.keep(some)
-            memory.keep(some)
-            found[some] = Round(self.recipe, fits, self.seeds[some], memory)._all_mth_gaps()
+        found, may = self._mth_gaps_of_last(last.inside)
+        runs, js = np.nonzero(may)
+        if len(runs) and not self._few:
+            return self._all_mth_gaps()
+        if len(runs):
+            B = self._columns_of(runs, js, self.fits.rows_of(runs, js))
+            B[np.arange(len(js)), js] = -np.inf
+            found[runs, js] = mth_largest(B, self.m)
         return found
 
     @cached_property
@@ -309,15 +323,19 @@ class Round:
 
     def columns(self, js: Integers) -> Reals:
         """B_ij of all arms i: runs × js × K, of js in every run."""
-        count, at = js.shape[1], self.fits.places(js)
-        # A row for each j, so that loops over arms are not many short ones.
+        runs = self.runs.repeat(js.shape[1])
+        B = self._columns_of(runs, js.reshape(-1), self._covariances(js))
+        return B.reshape(*js.shape, self.arms)
+
+    def _columns_of(self, runs: Integers, js: Integers, covariances: Reals) -> Reals:
+        """B_ij of all arms i, a row for each run and j: few loops, and long ones."""
+        at = runs * self.arms + js
         pairs = Pairs(
-            self.means.repeat(count, axis=0), self.means.reshape(-1).take(at)[:, None],
-            self.variances.repeat(count, axis=0), self.variances.reshape(-1).take(at)[:, None],
-            self._covariances(js), self.scale.repeat(count)[:, None], self.fits.floor,
+            self.means.take(runs, axis=0), self.means.reshape(-1).take(at)[:, None],
+            self.variances.take(runs, axis=0), self.variances.reshape(-1).take(at)[:, None],
+            covariances, self.scale.take(runs)[:, None], self.fits.floor,
         )  # fmt: skip
-        shape = (len(js) * count, self.arms)
-        return values_of(self.recipe.rules["indices"], pairs, shape).reshape(len(js), count, -1)
+        return values_of(self.recipe.rules["indices"], pairs, (len(js), self.arms))
 
     def _covariances(self, js: Integers) -> Reals:
         """The rows of G that an index rule reads; none for arms that are bounded alone."""
@@ -385,10 +403,10 @@ class Round:
             return self._mth_gaps_that_matter()
         B = np.array(self.columns(np.broadcast_to(np.arange(K), (len(self), K))))
         B[:, np.arange(K), np.arange(K)] = -np.inf
-        return np.asarray(np.partition(B, K - m, axis=2)[:, :, K - m])
+        return mth_largest(B, m)
 
     def _mth_gaps_of_last(self, inside: Mask) -> tuple[Reals, Mask]:
-        """The m-th gaps of the last candidates, ∞ for others; and whether these are still the smallest.
+        """The m-th gaps of the last candidates, ∞ for others; and which of these may be smaller.
 
         The m-th largest B_ij of another arm j is at least the smallest B_ij over the m candidates i. As
         widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
@@ -400,12 +418,12 @@ class Round:
             axis=1
         )
         B[self.runs[:, None], np.arange(m), J] = -np.inf
-        mth = np.partition(B, K - m, axis=2)[:, :, K - m]
+        mth = mth_largest(B, m)
         worst = mth.max(axis=1)[:, None]
         apart = bound - worst > NEAR * (np.abs(bound) + np.abs(worst) + np.abs(means))
         found = np.full(means.shape, np.inf)
         found[self.runs[:, None], J] = mth
-        return found, np.asarray((apart | inside).all(axis=1))
+        return found, ~(apart | inside)
 
     def _mth_gaps_that_matter(self) -> Reals:
         """The m-th gaps of one run: exact for arms that may be candidates, ∞ for the others.
