@@ -227,7 +227,9 @@ class Fits(ABC):
 
     def rows(self, arms: Integers) -> Reals:
         """The rows of G: one or several arms in every run."""
-        runs = self.runs if arms.ndim == 1 else self.runs.repeat(arms.shape[1])
+        if arms.ndim == 1:
+            return self.rows_of(self.runs, arms)
+        runs = self.runs.repeat(arms.shape[1])
         return self.rows_of(runs, arms.reshape(-1)).reshape(*arms.shape, len(self.features))
 
 
@@ -257,11 +259,14 @@ def less_products(matrices: Reals, left: Reals, right: Reals) -> None:
     [[[0.0, 1.0], [-1.0, 1.0]]]
     """
     count, rank = right.shape
-    step = max(1, TOGETHER // rank**2) if rank else count
-    product = np.empty((min(step, count), *matrices.shape[1:]))
-    for first in range(0, count, max(step, 1)):
-        some = slice(first, min(first + step, count))
-        part = product[: some.stop - first]
+    step = max(1, TOGETHER // max(rank, 1) ** 2)
+    if count <= step:
+        matrices -= left[:, :, None] * right[:, None, :]
+        return
+    product = np.empty((step, rank, rank))
+    for first in range(0, count, step):
+        some = slice(first, first + step)
+        part = product[: len(left[some])]
         np.multiply(left[some, :, None], right[some, None, :], out=part)
         matrices[some] -= part
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -46,7 +46,7 @@ def largest(values: Reals, seeds: Words, t: int, purpose: int, arms: Integers) -
     return np.asarray(best)
 
 
-def at_places(values: Reals, places: Integers) -> Reals:
+def at_places(values: Any, places: Integers) -> Any:
     """One value of every row.
 
     Examples
@@ -55,7 +55,7 @@ def at_places(values: Reals, places: Integers) -> Reals:
     [3.0, 5.0]
     """
     rows, length = values.shape
-    return np.asarray(values.reshape(-1).take(np.arange(0, rows * length, length) + places))
+    return values.reshape(-1).take(np.arange(0, rows * length, length) + places)
 
 
 def mth_largest(values: Reals, m: int) -> Reals:
@@ -482,8 +482,8 @@ def decide(
     """One round of every run, up to the pull; ``memory`` is brought up to date."""
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
-    late = np.zeros(len(fits), np.bool_)
-    if recipe.stops_late and last is not None and (last.b >= 0).all():
+    late = np.zeros(len(fits), np.bool_) if recipe.stops_late else None
+    if late is not None and last is not None and (last.b >= 0).all():
         # As published, the stop is tested before the next pair is chosen: on the pair of the round before,
         # by the results that came since.
         now.inside, now.b, now.c, now.gap = last.inside, last.b, last.c, now.index(last.c, last.b)
@@ -499,17 +499,17 @@ def decide(
     # b_t, and its challenger c_t
     doubts = values_of(rules["ambiguous"], now, (len(fits), m))
     place = largest(doubts, seeds, now.t, FOR_AMBIGUOUS, now.candidates)
-    now.b = now.candidates[runs, place]
+    now.b = at_places(now.candidates, place)
     if "_outside" in vars(now):
         gaps, others = now._outside[0][runs, place], now._outside[1]
     else:
         found, others = now.outside(now.b[:, None])
         gaps = found[:, 0]
     challenger = largest(gaps, seeds, now.t, FOR_CHALLENGER, others)
-    now.c, now.gap = others[challenger], gaps[runs, challenger]
+    now.c, now.gap = others.take(challenger), at_places(gaps, challenger)
 
     # The stop
-    if recipe.stops_late:
+    if late is not None:
         statistic, stop = now.gap, late
         if late.any():
             assert last is not None
@@ -525,6 +525,6 @@ def decide(
     if not stop.all():
         scores = values_of(rules["selection"], now, every)
         arm = largest(scores, seeds, now.t, FOR_SELECTION, np.arange(now.arms))
-    C = now.scale / recipe.setup.sigma
+    C = now.scale / now.sigma
     memory.last = Decided(stop, now.inside, now.b, now.c, arm, now.gap, np.asarray(statistic), C)
     return memory.last
