@@ -190,7 +190,9 @@ class Oracle:
         self.arms = len(self.features)
         self.X = np.eye(self.arms) if self.recipe.classical else np.asarray(self.features, float)
         self.noise = np.ones(self.arms) if self.noise is None else self.noise
-        self.shown = self.X / np.sqrt(self.noise)[:, None]  # by an evaluation, in units of its noise
+        self.shown = (
+            self.X / np.sqrt(self.noise)[:, None]
+        )  # by an evaluation, in units of its noise
         self.even = bool((self.noise == 1.0).all())
         # Then V is diagonal, and arms pulled equally often are equal to the last bit.
         same = self.X.shape[1] == self.arms and bool(np.all(np.eye(self.arms) == self.X))
@@ -349,7 +351,9 @@ class Oracle:
             w, counts = self.design(b, c), self.counts()
             total = float(np.abs(w).sum())
             behind = {a: -counts[a] * total / abs(w[a]) for a in range(self.arms) if w[a] != 0}
-            return self.best(behind, SELECTION, hint, near, exact=self.rank == self.arms and self.even)
+            return self.best(
+                behind, SELECTION, hint, near, exact=self.rank == self.arms and self.even
+            )
         if rule == "tracking":
             return self.track(inverse, hint, near)
         raise ValueError(rule)

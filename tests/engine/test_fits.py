@@ -16,7 +16,9 @@ Array = NDArray[np.float64]
 LAYOUTS = (Whole, Diagonal, Rows)
 
 
-def made(layout: type[Fits], arms: int, rank: int, runs: int = 1, seed: int = 0, **settings: Any) -> Fits:
+def made(
+    layout: type[Fits], arms: int, rank: int, runs: int = 1, seed: int = 0, **settings: Any
+) -> Fits:
     rng = np.random.default_rng(seed)
     x = np.eye(arms) if layout is Diagonal else rng.standard_normal((arms, rank)) / np.sqrt(rank)
     fits = fits_of(x, runs, whole=layout is Whole, **settings)
@@ -43,7 +45,9 @@ def anew(fits: Fits, run: int) -> tuple[Array, Array, float]:
 def assert_as_anew(fits: Fits, digits: float) -> None:
     for run in range(len(fits)):
         means, G, log_det = anew(fits, run)
-        np.testing.assert_allclose(fits.means[run], means, rtol=digits, atol=digits * abs(means).max())
+        np.testing.assert_allclose(
+            fits.means[run], means, rtol=digits, atol=digits * abs(means).max()
+        )
         np.testing.assert_allclose(fits.variances[run], G.diagonal(), rtol=digits)
         assert fits.log_det[run] == pytest.approx(log_det, rel=digits)
         chosen = np.arange(0, len(G), max(1, len(G) // 4))
@@ -55,7 +59,9 @@ def assert_as_anew(fits: Fits, digits: float) -> None:
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("given", [{}, {"shift": 0.3}, {"regularization": 0.1, "shift": 0.1}], ids=str)
+@pytest.mark.parametrize(
+    "given", [{}, {"shift": 0.3}, {"regularization": 0.1, "shift": 0.1}], ids=str
+)
 @pytest.mark.parametrize("even", [True, False], ids=["one σ", "σ of each"])
 def test_every_result_leaves_what_counts_and_sums_give(
     layout: type[Fits], given: dict[str, float], even: bool
@@ -109,7 +115,11 @@ def test_rounds_from_one_refresh_to_the_next_do_not_drift(
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_a_run_comes_out_to_the_last_bit_as_it_would_alone(layout: type[Fits]) -> None:
     """Also where a neighbour has to be computed anew, and where others end."""
-    settings = {"regularization": 1e-7, "shift": 0.2, "noise": np.random.default_rng(5).uniform(0.5, 1, 9)}
+    settings = {
+        "regularization": 1e-7,
+        "shift": 0.2,
+        "noise": np.random.default_rng(5).uniform(0.5, 1, 9),
+    }
     together = made(layout, 9, 3, runs=4, **settings)
     alone = [made(layout, 9, 3, **settings) for _ in range(4)]
     rng, left = np.random.default_rng(6), [0, 1, 2, 3]
@@ -129,7 +139,9 @@ def test_a_run_comes_out_to_the_last_bit_as_it_would_alone(layout: type[Fits]) -
 
 @pytest.mark.parametrize("layout", [Whole, Rows])
 @pytest.mark.parametrize("shift", [0.0, 0.5])
-def test_a_result_that_tells_very_much_is_followed_by_a_refresh(layout: type[Fits], shift: float) -> None:
+def test_a_result_that_tells_very_much_is_followed_by_a_refresh(
+    layout: type[Fits], shift: float
+) -> None:
     """λ is tiny: the first results reduce variances by so much that an update would lose their digits."""
     x = np.random.default_rng(0).standard_normal((12, 3))
     x[6:] = x[:6] + 1e-6 * x[::-1][:6]
@@ -157,7 +169,9 @@ def test_which_layout_is_taken() -> None:
     assert type(fits_of(np.eye(500))) is Diagonal
 
 
-@pytest.mark.parametrize("features", [np.eye(3), np.eye(3)[:, [1, 0, 2]]], ids=["unrelated", "related"])
+@pytest.mark.parametrize(
+    "features", [np.eye(3), np.eye(3)[:, [1, 0, 2]]], ids=["unrelated", "related"]
+)
 def test_unregularised_means_are_unknown_until_the_pulls_span(features: Array) -> None:
     posterior = Posterior(features)
     posterior.observe(0, 1.0)

@@ -60,7 +60,9 @@ def follow(study: shortlist.Study, rewards: Rewards, seed: int, most: int) -> No
 
 def rows_of(runs: Runs) -> list[tuple[Any, ...]]:
     columns = runs.pulls, runs.samples, runs.stopped, runs.recommended
-    return [tuple(np.ravel(each[run]).tolist() for each in columns) for run in range(len(runs.seeds))]
+    return [
+        tuple(np.ravel(each[run]).tolist() for each in columns) for run in range(len(runs.seeds))
+    ]
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -92,9 +94,7 @@ def test_a_study_of_many_arms_pulls_as_a_simulated_run() -> None:
 
 
 @pytest.mark.parametrize("name", SOME)
-def test_a_run_alone_is_the_same_run_among_many(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_alone_is_the_same_run_among_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever runs have ended before it, and however many advance together."""
     sigma = 0.3 if "Lin" in name else 0.2
     _, engine_, normal = linear(name, 8, 4, 3, sigma, epsilon=0.3)

@@ -65,7 +65,15 @@ class Case:
 
 
 def gaussian(
-    K: int, N: int, m: int, sigma: float, epsilon: float, after: int, *, each: bool = False, **more: Any
+    K: int,
+    N: int,
+    m: int,
+    sigma: float,
+    epsilon: float,
+    after: int,
+    *,
+    each: bool = False,
+    **more: Any,
 ) -> Case:
     """Gaussian features of unequal norms, ‖θ‖ = 1; a σ for ``each`` arm, up to the one given."""
     rng = np.random.default_rng([K, N, m])
@@ -413,7 +421,9 @@ def test_a_round_looked_at_on_the_way_changes_no_pull() -> None:
         if arm < 0:
             if t % 5 == 3:
                 looked = watched.decide(stops=False, memory=Memory(engine.recipe, 1))
-                assert choices(looked) == choices(watched.decide(stops=False, memory=watched.memory.copy()))
+                assert choices(looked) == choices(
+                    watched.decide(stops=False, memory=watched.memory.copy())
+                )
             wanted = alone.decide(stops=False)
             assert choices(watched.decide(stops=False)) == choices(wanted)
             arm = int(wanted.arm)
@@ -428,7 +438,9 @@ def test_a_round_looked_at_on_the_way_changes_no_pull() -> None:
 def first_of(values: list[float], seed: int, t: int, purpose: int, count: int) -> list[int]:
     """The arms of the largest values, ties by priority, in Python's numbers."""
     order = sorted(
-        range(len(values)), key=lambda arm: (values[arm], priority(seed, t, purpose, arm)), reverse=True
+        range(len(values)),
+        key=lambda arm: (values[arm], priority(seed, t, purpose, arm)),
+        reverse=True,
     )
     return sorted(order[:count])
 
