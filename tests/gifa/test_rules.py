@@ -95,7 +95,7 @@ def test_a_wrong_answer_is_named_when_it_is_given(
         INSTANCE.features, 2, sigma=0.5, algorithm=algorithm, seed=0, audit=False
     )
     with pytest.raises(InvalidSetting, match=words):
-        study.run(lambda trial: 0.0, progress=False)
+        study.run(lambda trial: 0.0, progress=False, max_evaluations=60)
     with pytest.raises(InvalidSetting, match=words.replace("(1,", "(2,")):
         shortlist.compare(algorithm, INSTANCE, runs=2, progress=False)
 
