@@ -14,7 +14,7 @@ import shortlist
 from shortlist.errors import InvalidSetting, UnknownName
 from shortlist.gifa.round import Round
 from shortlist.gifa.rules import GIVEN, RETURNED, RULES, Pairs, Rule, find_rule, rule
-from shortlist.gifa.thresholds import THRESHOLDS, Known, find_threshold
+from shortlist.gifa.thresholds import Known, find_threshold
 from shortlist.seeds import priorities
 
 INSTANCE = shortlist.instances.classic(K=4, m=2, omega=1.0)
@@ -47,8 +47,6 @@ def test_a_rule_of_the_package_stays_itself() -> None:
             assert each.summary
     own = pickle.loads(pickle.dumps(find_rule("selection", by_chance)))
     assert (own.is_own, own.name, own.function) == (True, "by_chance", by_chance)
-    for threshold in THRESHOLDS.values():
-        assert pickle.loads(pickle.dumps(threshold.rule)) == threshold.rule
 
 
 # What is refused
