@@ -52,7 +52,7 @@ def test_pairs_that_passed_and_pairs_whose_bounds_hold_together() -> None:
     listed = np.array([True, True, False, False])
     passed = np.array([[True, True], [False, True]])
     settled = np.array([[True, False], [False, False]])
-    found = Certified.by_pairs(listed, -0.1, passed, settled)
+    found = Certified.by_pairs(listed, -0.1, passed, settled, settled)
     assert found.epsilon == 0.0
     assert not found.inside.any()
     assert not found.outside.any()
@@ -63,7 +63,7 @@ def test_pairs_that_passed_and_pairs_whose_bounds_hold_together() -> None:
 def test_at_the_stop_every_arm_is_certain() -> None:
     listed = np.array([True, True, False, False])
     nothing = np.zeros((2, 2), np.bool_)
-    found = Certified.by_pairs(listed, 0.1, ~nothing, nothing)
+    found = Certified.by_pairs(listed, 0.1, ~nothing, nothing, nothing)
     assert (found.inside | found.outside).all()
     assert not (found.open_inside | found.open_outside).any()
     by_statistic = Certified.by_bounds(listed, np.full((2, 2), 3.0), 0.1, 0.05)

@@ -164,9 +164,7 @@ def shortlist(
 
 
 def algorithms(
-    every: Annotated[
-        bool, typer.Option("--all", help="Also variants.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also variants.")] = False,
 ) -> None:
     """List the algorithms to choose among, with a line on each."""
     from shortlist.catalog.registry import NEEDING

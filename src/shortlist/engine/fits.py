@@ -167,9 +167,9 @@ class Fits(ABC):
             with np.errstate(divide="ignore", invalid="ignore"):
                 self.log_det += np.log(grown / noise)
         if self.observed == next_refresh(self.observed - 1):
-            self._refresh(slice(None))
+            self.refresh_some(slice(None))
         elif not ((growth >= noise) & (growth <= STEEPEST * noise)).all():
-            self._refresh(~((growth >= noise) & (growth <= STEEPEST * noise)))
+            self.refresh_some(~((growth >= noise) & (growth <= STEEPEST * noise)))
 
     def _update_shifted(self, arms: Integers) -> Reals:
         x = self.features[arms]
@@ -180,7 +180,7 @@ class Fits(ABC):
 
     def refresh_if_spanning(self) -> bool:
         """Compute everything from counts and sums; False, and nothing changes, where V is singular."""
-        return self._refresh(slice(None))
+        return self.refresh_some(slice(None))
 
     def refresh(self) -> None:
         """The same; raises where V is singular."""
@@ -191,7 +191,8 @@ class Fits(ABC):
                 "first, or set a regularization above 0."
             )
 
-    def _refresh(self, runs: Any) -> bool:
+    def refresh_some(self, runs: Any) -> bool:
+        """The same for some of the runs, given as an index of their rows."""
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -246,6 +247,7 @@ class Whole(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
@@ -272,6 +274,7 @@ class Whole(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         return self.G[self.runs if arms.ndim == 1 else self.runs[:, None], arms]
 
 
@@ -281,6 +284,7 @@ class Diagonal(Fits):
     relates = False
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         counted = self.regularization + self.pulls[runs] / self.noise
         if not (counted > 0.0).all():
             return False
@@ -291,7 +295,7 @@ class Diagonal(Fits):
     def _information(self, pulls: Integers) -> Reals:
         return pulls / self.noise
 
-    def _refresh(self, runs: Any) -> bool:
+    def refresh_some(self, runs: Any) -> bool:
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -306,6 +310,7 @@ class Diagonal(Fits):
         return self.noise[arms] + 1.0 / shifted
 
     def update(self, arms: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, noise = self.runs, self.noise[arms]
         counted = self.regularization + self.pulls[runs, arms] / noise
         growth = noise + self.variances[runs, arms]
@@ -314,6 +319,7 @@ class Diagonal(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         every = np.arange(self.pulls.shape[1])
         variances = self.variances if arms.ndim == 1 else self.variances[:, None, :]
         return np.where(arms[..., None] == every, variances, 0.0)
@@ -330,6 +336,7 @@ class Rows(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
@@ -344,6 +351,7 @@ class Rows(Fits):
         return True
 
     def update(self, arms: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, x = self.runs, self.features[arms]
         w = (self.inverse @ x[:, :, None])[:, :, 0]
         growth = self.noise[arms] + (x * w).sum(axis=1)
@@ -357,6 +365,7 @@ class Rows(Fits):
         return growth
 
     def rows(self, arms: Integers) -> Reals:
+        """As ``Fits.rows``."""
         one = arms.ndim == 1
         x = self.features[arms[:, None] if one else arms]
         rows = (x @ self.inverse) @ self.features.T

@@ -16,9 +16,12 @@ from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = (
-    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
-)
+# Relative: two gap indices that differ by less are told apart by computing them in full.
+NEAR = 1e-9
+COARSE, GRAIN = (
+    2.0**20,
+    2.0**-32,
+)  # the first, added and taken away again, leaves multiples of the other
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -63,6 +66,23 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     return np.asarray(inside)
 
 
+class DesignTable:
+    """|w*| of every pair, each made when it is first asked for: K × K × K, NaN until then."""
+
+    def __init__(self, design: Callable[[int, int], Reals], arms: int) -> None:
+        self._design, self.table = design, np.full((arms, arms, arms), np.nan)
+
+    def add(self, b: int, c: int) -> None:
+        """Make the design of a pair, which is the same both ways."""
+        self.table[b, c] = self.table[c, b] = self._design(b, c)
+
+    def of(self, b: Integers, c: Integers) -> Reals:
+        """Those of some pairs, a row each."""
+        for k in np.flatnonzero(np.isnan(self.table[b, c, 0])).tolist():
+            self.add(int(b[k]), int(c[k]))
+        return np.asarray(self.table[b, c])
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """An algorithm on its problem: what does not change from round to round."""
@@ -93,23 +113,39 @@ class Recipe:
         """Whether a rule of the user's own may read the m-th gaps of all arms."""
         return any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
 
-    @property
+    @cached_property
     def may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
         by_gaps = self.rules["candidates"] is smallest_gap
-        return by_gaps and self.prunes and not self.asks_of_all
+        return by_gaps and self.rules["indices"] is paired and not self.asks_of_all
 
     @property
+    def keeps_designs(self) -> bool:
+        """Whether arms are few enough for a table of the designs of all pairs."""
+        return len(self.setup.features) <= EVERY_PAIR_UP_TO
+
+    @cached_property
+    def designs(self) -> DesignTable:
+        """The designs of pairs, kept as they are made."""
+        return DesignTable(self.design, len(self.setup.features))
+
+    @cached_property
     def prunes(self) -> bool:
         """Whether U_i − L_j bounds B_ij, and B_ij = B_ji + 2(μ̂_i − μ̂_j)."""
         return self.rules["indices"] in (paired, individual)
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        C = np.asarray(self.C(fits.observed, fits.log_det), np.float64)
-        return np.broadcast_to(C * self.setup.sigma, len(fits))
+        return np.broadcast_to(
+            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
+        )
 
-    def C(self, observed: int, log_det: Reals) -> Reals:
+    def coarse(self, observed: int, log_det: Reals) -> Reals:
+        """C to nine digits after the point, rounded up: the order of sums in ln det decides nothing."""
+        C = np.asarray(self.threshold_at(observed, log_det), np.float64)
+        return np.asarray((C + COARSE) - COARSE + GRAIN)
+
+    def threshold_at(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
         return self.threshold(observed + (len(self.setup.initial) == 0), log_det)
 
@@ -126,6 +162,10 @@ class Decided(NamedTuple):
     statistic: Reals
     threshold: Reals
 
+    def among(self, runs: Mask) -> Decided:
+        """That of some of the runs."""
+        return Decided._make(each[runs] for each in self)
+
 
 class Memory:
     """What runs remember from one round to the next."""
@@ -137,7 +177,7 @@ class Memory:
     def keep(self, runs: Mask) -> None:
         """Keep some of the runs."""
         if self.last is not None:
-            self.last = Decided(*(each[runs] for each in self.last))
+            self.last = self.last.among(runs)
         if self.game is not None:
             self.game = self.game.among(runs)
 
@@ -217,6 +257,8 @@ class Round:
     @property
     def design(self) -> Reals:
         """|w*(b, c)|, with a sum of 1."""
+        if self.recipe.keeps_designs:
+            return self.recipe.designs.of(self.b, self.c)
         pairs = zip(self.b.tolist(), self.c.tolist(), strict=True)
         return np.stack([self.recipe.design(b, c) for b, c in pairs])
 

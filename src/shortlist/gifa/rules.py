@@ -194,7 +194,9 @@ def _words(returned: Any) -> str:
     return repr(returned) if shape is None else f"an array of shape {shape}"
 
 
-def _builtin(kind: str, *needs: str, traits: Iterable[str] = ()) -> Any:
+def _builtin(
+    kind: str, *needs: str, traits: Iterable[str] = ()
+) -> Callable[[Callable[..., Any]], Rule]:
     def decorate(function: Callable[..., Any]) -> Rule:
         made = rule(kind, needs=needs, traits=traits)(function)
         RULES[kind][made.name] = made
@@ -218,8 +220,9 @@ def paired(pairs: Pairs) -> Reals:
 @_builtin("indices")
 def individual(pairs: Pairs) -> Reals:
     """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
-    widths = np.sqrt(np.maximum(pairs.variance_i, 0.0)) + np.sqrt(np.maximum(pairs.variance_j, 0.0))
-    return np.asarray(pairs.mean_i - pairs.mean_j + pairs.scale * widths)
+    upper = pairs.mean_i + pairs.scale * np.sqrt(np.maximum(pairs.variance_i, 0.0))
+    lower = pairs.mean_j - pairs.scale * np.sqrt(np.maximum(pairs.variance_j, 0.0))
+    return np.asarray(upper - lower)
 
 
 # J(t), the m candidates (compute_Jt)
@@ -276,7 +279,7 @@ def optimized(now: Round) -> Reals:
     design = now.design
     behind = np.full(design.shape, -np.inf)
     np.divide(-now.pulls, design, out=behind, where=design > 0.0)
-    alike = ~(design > 0.0).any(axis=1)  # two arms that are alike up to rounding
+    alike = np.asarray(~(design > 0.0).any(axis=1))  # two arms that are alike up to rounding
     return np.where(alike[:, None], now.marked(now.b), behind) if alike.any() else behind
 
 
