@@ -186,8 +186,12 @@ def values_of(one: Rule, given: Any, shape: tuple[int, ...]) -> Reals:
         values = np.array(np.broadcast_to(np.asarray(returned, dtype=np.float64), shape))
     except (TypeError, ValueError):
         raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted") from None
+    if np.ndim(returned) < len(shape) and one.kind not in ("indices", "stopping"):
+        # An arm for each run would be broadcast in a study, where there is one run.
+        raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted")
     if np.isnan(values).any() or (len(shape) > 1 and (values.max(axis=-1) == -np.inf).any()):
-        raise wrong_answer(one, "numbers that are not defined (NaN), or −∞ everywhere")
+        came = "numbers that are not defined (NaN), or −∞ everywhere"
+        raise wrong_answer(one, "None" if returned is None else came)
     return values
 
 
