@@ -391,8 +391,8 @@ def test_logged_states_get_their_logged_rewards(epilepsy: DrugScreen) -> None:
 @pytest.mark.slow
 @needs_data
 def test_what_is_true_about_the_epilepsy_case(epilepsy: DrugScreen) -> None:
-    """Asynchronous walks, free genes uniform: 200 walks of each drug and patient."""
-    means = epilepsy.rewards(200)
+    """Asynchronous walks, free genes uniform: 1,000 walks of each drug and patient."""
+    means = epilepsy.rewards(1000)
     stored = np.loadtxt(Path(str(DATA)) / "rewards_cosine_10drugs_18samples.csv")
     ten = means.loc[list(COLUMNS)]
     correlation = np.corrcoef(ten.T.to_numpy().ravel(), stored.ravel())[0, 1]

@@ -165,7 +165,11 @@ class Stays(Normal):
     [
         (Kills, ShortlistError, "was killed.*fewer workers, or workers=1"),
         (Raises, InvalidSetting, "no results today"),
-        (Stays, InvalidSetting, r"cannot be sent to other processes \(.*I stay here\): .*workers=1"),
+        (
+            Stays,
+            InvalidSetting,
+            r"cannot be sent to other processes \(.*I stay here\): .*workers=1",
+        ),
     ],
 )
 def test_what_goes_wrong_in_another_process_is_said(rewards: Any, error: Any, words: str) -> None:

@@ -186,13 +186,6 @@ class AnyEngine(Protocol):
     ) -> Gaps:
         """The differences that the stopping rule reads; those of candidates may be left out."""
 
-    @property
-    def tests_linearity(self) -> bool:
-        """Whether it tests by itself that the means are linear."""
-
-    def against_linear(self, current: Any) -> float:
-        """The largest ln E so far against linear means, for ``tests_linearity``."""
-
     def certified(self, posterior: Posterior, current: Any, decision: Decision) -> Certified:
         """What is certain of the m arms of the last decision."""
 

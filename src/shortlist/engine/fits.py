@@ -167,9 +167,9 @@ class Fits(ABC):
             with np.errstate(divide="ignore", invalid="ignore"):
                 self.log_det += np.log(grown / noise)
         if self.observed == next_refresh(self.observed - 1):
-            self._refresh(slice(None))
+            self.refresh_some(slice(None))
         elif not ((growth >= noise) & (growth <= STEEPEST * noise)).all():
-            self._refresh(~((growth >= noise) & (growth <= STEEPEST * noise)))
+            self.refresh_some(~((growth >= noise) & (growth <= STEEPEST * noise)))
 
     def _update_shifted(self, arms: Integers) -> Reals:
         x = self.features[arms]
@@ -180,7 +180,7 @@ class Fits(ABC):
 
     def refresh_if_spanning(self) -> bool:
         """Compute everything from counts and sums; False, and nothing changes, where V is singular."""
-        return self._refresh(slice(None))
+        return self.refresh_some(slice(None))
 
     def refresh(self) -> None:
         """The same; raises where V is singular."""
@@ -191,7 +191,8 @@ class Fits(ABC):
                 "first, or set a regularization above 0."
             )
 
-    def _refresh(self, runs: Any) -> bool:
+    def refresh_some(self, runs: Any) -> bool:
+        """The same for some of the runs, given as an index of their rows."""
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -291,7 +292,7 @@ class Diagonal(Fits):
     def _information(self, pulls: Integers) -> Reals:
         return pulls / self.noise
 
-    def _refresh(self, runs: Any) -> bool:
+    def refresh_some(self, runs: Any) -> bool:
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -336,10 +337,10 @@ class Rows(Fits):
             return False
         inverse = np.linalg.inv(V)
         inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
-        told = (self.sums[runs] / self.noise) @ X
+        told = (self.sums[runs] / self.noise)[:, None, :] @ X
         half = X @ inverse
         self.inverse[runs] = inverse
-        self.means[runs] = (X @ (inverse @ told[:, :, None]))[:, :, 0]
+        self.means[runs] = (X @ (inverse @ told.transpose(0, 2, 1)))[:, :, 0]
         self.variances[runs] = np.einsum("rki,ki->rk", half, X)
         return True
 

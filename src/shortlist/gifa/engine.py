@@ -14,20 +14,19 @@ from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup
-from shortlist.engine.fits import Posterior, fits_of, next_refresh, width_floor
+from shortlist.engine.fits import Posterior, width_floor
 from shortlist.engine.follow import DECIDE, REOPEN, SUPPOSE, TAKE, Position, Steps
 from shortlist.errors import SingularDesign
-from shortlist.gifa.round import EVERY_PAIR_UP_TO, Decided, Memory, Recipe, Round, decide
+from shortlist.gifa.round import Decided, Memory, Recipe, Round, decide
+from shortlist.gifa.simulated import simulated
 from shortlist.linalg import is_identity
 from shortlist.rewards import Rewards
-from shortlist.seeds import Words, generator_of
+from shortlist.seeds import Words
 
 # Of what an evaluation of an arm set aside would tell of the pair, one in its place must tell this
 # share: else a study would go on for ever with evaluations of an arm that it knows already.
 LEAST_GAIN = 0.1
 MOST_PAIRS = 10**7  # of a candidate and another arm: with more, nothing is said of single arms
-AT_ONCE = 2**17  # entries of G of all runs that advance together: they fit the cache
-MOST_AT_ONCE = 512
 
 
 class RoundNow:
@@ -79,7 +78,6 @@ class Engine:
 
     recipe: Recipe
     searches: ClassVar[bool] = False  # all results are processed again where arms are retired
-    tests_linearity: ClassVar[bool] = False
 
     @property
     def setup(self) -> Setup:
@@ -228,10 +226,6 @@ class Engine:
     def projected(self, current: RoundNow, count: int, rng: np.random.Generator) -> None:
         """The widths of intervals tell."""
 
-    def against_linear(self, current: RoundNow) -> float:
-        """Nothing: audits test that."""
-        return -math.inf
-
     def _read(self, posterior: Posterior, inside: Mask) -> Round:
         """The round as rules would read it now."""
         now = Round(self.recipe, posterior.fits, np.zeros(1, np.uint64), Memory(self.recipe, 1))
@@ -291,74 +285,11 @@ class Engine:
 
     # Simulation
 
-    def replicate(self, rewards: Rewards, seeds: Words, max_samples: int) -> Runs:
-        """One run for each seed, from the first pull to the stop."""
-        arms, count = len(self.setup.features), len(seeds)
-        at_once = int(np.clip(AT_ONCE // arms**2, 1, MOST_AT_ONCE))
-        if arms > EVERY_PAIR_UP_TO:
-            at_once = 1
-        found = Runs(
-            seeds=seeds,
-            samples=np.zeros(count, np.int64),
-            stopped=np.zeros(count, np.bool_),
-            recommended=np.zeros((count, arms), np.bool_),
-            pulls=np.zeros((count, arms), np.int64),
-            sums=np.zeros(arms) if count == 1 else None,
-        )
-        for first in range(0, count, at_once):
-            self._simulate(
-                rewards, np.arange(first, min(first + at_once, count)), max_samples, found
-            )
-        return found
+    def replicate(
+        self, rewards: Rewards, seeds: Words, max_samples: int, *, compiled: bool | None = None
+    ) -> Runs:
+        """One run for each seed, from the first pull to the stop.
 
-    def _simulate(self, rewards: Rewards, ids: Integers, most: int, found: Runs) -> None:
-        """Simulate some runs to their stops, or to ``most`` results, and write down what came of them.
-
-        The n-th draw of a run is for its n-th pull, so that it is the same run among any others.
+        ``compiled`` says whether Numba is to make the rounds, where it can; None: where it is installed.
         """
-        setup, seeds = self.setup, found.seeds[ids]
-        fits = fits_of(
-            setup.features, len(ids), regularization=setup.regularization, shift=setup.shift,
-            noise=setup.noise, floor=self._floor,
-        )  # fmt: skip
-        memory, generators = Memory(self.recipe, len(ids)), [generator_of(seed) for seed in seeds]
-
-        def end(over: Mask, *, stopped: bool) -> None:
-            last, rows = memory.last, ids[over]
-            found.stopped[rows], found.samples[rows] = stopped, fits.observed
-            found.pulls[rows] = fits.pulls[over]
-            if last is not None:
-                found.recommended[rows] = last.inside[over]
-            if found.sums is not None:
-                found.sums[:] = fits.sums[0]
-
-        draws = np.stack([rewards.draws(each, len(setup.initial)) for each in generators])
-        for n, arm in enumerate(setup.initial[:most].tolist()):
-            arms = np.full(len(ids), arm)
-            fits.observe(arms, rewards.values(arms, draws[:, n]))
-        if not (fits.ready or fits.refresh_if_spanning()):
-            raise SingularDesign("the initial pulls do not span the features.")
-        draws, used = draws[:, :0], 0
-        while True:
-            decided = decide(self.recipe, fits, seeds, memory)
-            if decided.stop.any():
-                end(decided.stop, stopped=True)
-                left = ~decided.stop
-                ids, seeds, draws = ids[left], seeds[left], draws[left]
-                generators = [each for each, stays in zip(generators, left, strict=True) if stays]
-                fits.keep(left)
-                memory.keep(left)
-                decided = Decided(*(each[left] for each in decided))
-            if not len(ids) or fits.observed == most:
-                break
-            for arms in (decided.arm, decided.c)[: 1 + self.recipe.pulls_both]:
-                if fits.observed == most:
-                    break
-                if used == draws.shape[1]:
-                    size = next_refresh(fits.observed) - fits.observed
-                    draws = np.stack([rewards.draws(each, size) for each in generators])
-                    used = 0
-                fits.observe(arms, rewards.values(arms, draws[:, used]))
-                used += 1
-        if len(ids):
-            end(np.ones(len(ids), np.bool_), stopped=False)
+        return simulated(self.recipe, self._floor, rewards, seeds, max_samples, compiled)

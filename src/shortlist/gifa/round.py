@@ -13,12 +13,12 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.contract import Setup
 from shortlist.engine.fits import Fits, Rows
 from shortlist.gifa.lingame import Game
-from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, values_of
+from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = (
-    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
-)
+# Relative: two gap indices that differ by less are told apart by computing them in full.
+NEAR = 1e-9
+COARSE = 2.0**20  # added and taken away again: leaves 2⁻³² of a smaller number
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -63,6 +63,23 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     return np.asarray(inside)
 
 
+class DesignTable:
+    """|w*| of every pair, each made when it is first asked for: K × K × K, NaN until then."""
+
+    def __init__(self, design: Callable[[int, int], Reals], arms: int) -> None:
+        self._design, self.table = design, np.full((arms, arms, arms), np.nan)
+
+    def add(self, b: int, c: int) -> None:
+        """Make the design of a pair, which is the same both ways."""
+        self.table[b, c] = self.table[c, b] = self._design(b, c)
+
+    def of(self, b: Integers, c: Integers) -> Reals:
+        """Those of some pairs, a row each."""
+        for k in np.flatnonzero(np.isnan(self.table[b, c, 0])).tolist():
+            self.add(int(b[k]), int(c[k]))
+        return np.asarray(self.table[b, c])
+
+
 @dataclass(frozen=True, eq=False)
 class Recipe:
     """An algorithm on its problem: what does not change from round to round."""
@@ -89,20 +106,40 @@ class Recipe:
         return "allocation" in self.rules["selection"].traits
 
     @property
+    def asks_of_all(self) -> bool:
+        """Whether a rule of the user's own may read the m-th gaps of all arms."""
+        return any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
+
+    @cached_property
     def may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
-        own = any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
-        return self.rules["candidates"].name == "smallest_gap" and self.prunes and not own
+        by_gaps = self.rules["candidates"] is smallest_gap
+        return by_gaps and self.rules["indices"] is paired and not self.asks_of_all
 
     @property
+    def keeps_designs(self) -> bool:
+        """Whether arms are few enough for a table of the designs of all pairs."""
+        return len(self.setup.features) <= EVERY_PAIR_UP_TO
+
+    @cached_property
+    def designs(self) -> DesignTable:
+        """The designs of pairs, kept as they are made."""
+        return DesignTable(self.design, len(self.setup.features))
+
+    @cached_property
     def prunes(self) -> bool:
         """Whether U_i − L_j bounds B_ij, and B_ij = B_ji + 2(μ̂_i − μ̂_j)."""
         return self.rules["indices"] in (paired, individual)
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        C = np.asarray(self.C(fits.observed, fits.log_det), np.float64)
-        return np.broadcast_to(C * self.setup.sigma, len(fits))
+        return np.broadcast_to(
+            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
+        )
+
+    def coarse(self, observed: int, log_det: Reals) -> Reals:
+        """C to nine digits after the point, so that the order of sums in ln det decides nothing."""
+        return np.asarray((np.asarray(self.C(observed, log_det), np.float64) + COARSE) - COARSE)
 
     def C(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
@@ -212,6 +249,8 @@ class Round:
     @property
     def design(self) -> Reals:
         """|w*(b, c)|, with a sum of 1."""
+        if self.recipe.keeps_designs:
+            return self.recipe.designs.of(self.b, self.c)
         pairs = zip(self.b.tolist(), self.c.tolist(), strict=True)
         return np.stack([self.recipe.design(b, c) for b, c in pairs])
 
@@ -325,7 +364,12 @@ class Round:
             mth, after = order[:, K - m, None], order[:, K - m - 1, None]
             return np.where(upper >= mth, after, mth) - lower
         if not self._few:
-            return self._mth_gaps_that_matter()
+            if self.recipe.may_stay:
+                return self._mth_gaps_that_matter()
+            arms, found = np.arange(K), np.full(K, np.inf)
+            js = arms if self.recipe.asks_of_all else self.candidates[0]
+            found[js] = self._mth_among(js, arms)
+            return found[None]
         B = np.array(self.columns(np.broadcast_to(np.arange(K), (len(self), K))))
         B[:, np.arange(K), np.arange(K)] = -np.inf
         return np.asarray(np.partition(B, K - m, axis=2)[:, :, K - m])
@@ -408,7 +452,7 @@ def decide(
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
     late = np.zeros(len(fits), np.bool_)
-    if recipe.stops_late and last is not None and (last.b >= 0).all():
+    if recipe.stops_late and last is not None:
         # As published, the stop is tested before the next pair is chosen: on the pair of the round before,
         # by the results that came since.
         now.inside, now.b, now.c, now.gap = last.inside, last.b, last.c, now.index(last.c, last.b)
@@ -435,12 +479,12 @@ def decide(
 
     # The stop
     if recipe.stops_late:
-        statistic, stop = now.gap, late
+        statistic, stop = now.gap if last is None else before, late
         if late.any():
             assert last is not None
             now.inside = np.where(late[:, None], last.inside, now.inside)
             now.b, now.c = np.where(late, last.b, now.b), np.where(late, last.c, now.c)
-            now.gap = statistic = np.where(late, late_gap, now.gap)
+            now.gap = np.where(late, late_gap, now.gap)
     else:
         statistic = values_of(rules["stopping"], now, (len(fits),))
         stop = np.asarray(stops & (statistic <= now.epsilon))

@@ -214,8 +214,9 @@ def paired(pairs: Pairs) -> Reals:
 @_builtin("indices")
 def individual(pairs: Pairs) -> Reals:
     """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
-    widths = np.sqrt(np.maximum(pairs.variance_i, 0.0)) + np.sqrt(np.maximum(pairs.variance_j, 0.0))
-    return np.asarray(pairs.mean_i - pairs.mean_j + pairs.scale * widths)
+    upper = pairs.mean_i + pairs.scale * np.sqrt(np.maximum(pairs.variance_i, 0.0))
+    lower = pairs.mean_j - pairs.scale * np.sqrt(np.maximum(pairs.variance_j, 0.0))
+    return np.asarray(upper - lower)
 
 
 # J(t), the m candidates (compute_Jt)

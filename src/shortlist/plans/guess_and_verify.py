@@ -18,7 +18,7 @@ from shortlist.errors import InvalidSetting
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
 from shortlist.plans.algorithm import ByPlans, OnBudget
-from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
+from shortlist.plans.noises import Common, InRange, Known, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
@@ -63,12 +63,6 @@ SUMMARIES = {
     BY_OWN: "the same by the arms' own results, without features",
     GUIDED: "guesses by the features, verifies without them",
 }
-
-
-def model_of(noise: Noise, arms: int) -> NoiseModel:
-    """What noise that is stated makes of plans and proofs."""
-    known = Known(np.broadcast_to(np.asarray(noise.deviations, np.float64), (arms,)).copy())
-    return noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common())
 
 
 def in_range(noise: Noise) -> bool:
@@ -204,10 +198,11 @@ class GuessAndVerify(ByPlans):
         shared = None
         if problem.blocks.exist:
             shared = Shared(requested=problem.blocks.shifts, controls=problem.controls.wells)
+        noise, known = problem.noise, Known(np.full(problem.arms, problem.noise.deviations))
         return Question(
             arms=problem.arms,
             m=problem.m,
-            noise=model_of(problem.noise, problem.arms),
+            noise=noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common()),
             delta=problem.delta,
             epsilon=problem.epsilon / scale_of(problem).width,
             costs=problem.costs.of_arms(problem.arms),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,15 +56,11 @@ class Totals:
         return np.maximum(self.squares - 2.0 * means * self.sums + self.pulls * means**2, 0.0)
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How long a plan is.
+class Pace(NamedTuple):
+    """How long a plan is."""
 
-    ``share`` of what seems to be lacking, ``shortest`` of what was evaluated so far at least.
-    """
-
-    share: float
-    shortest: float
+    share: float  # of what seems to be lacking
+    shortest: float  # of what was evaluated so far, at least
 
 
 class Seen(Protocol):
@@ -104,9 +100,7 @@ class NoiseModel(ABC):
     separates: ClassVar[bool] = True
     pools: ClassVar[bool] = False
     known: ClassVar[bool] = False
-    vague: ClassVar[float] = (
-        0.0  # results at the ends of the range that are added where it is bounded
-    )
+    vague: ClassVar[float] = 0.0  # results at the ends of a range that are added
     reach: ClassVar[float] = math.inf  # two means differ by no more
 
     @abstractmethod

@@ -71,7 +71,7 @@ class PoolNaming:
 
     def copy(self) -> PoolNaming:
         """An independent copy."""
-        return replace(self, of={arm: each.copy() for arm, each in self.of.items()})
+        return replace(self, of={arm: copy.copy(each) for arm, each in self.of.items()})
 
 
 class Seen(NamedTuple):
@@ -151,16 +151,12 @@ class PoolSearch:
 
     def retire(self, arm: int) -> None:
         """Go on without an arm."""
-        self._listed(arm, out=True)
+        self.question = self.question.listing(arm, out=True)
+        self._decide()
 
     def readmit(self, arm: int) -> None:
         """Go on with an arm that was retired: all that is known of it counts."""
-        self._listed(arm, out=False)
-
-    def _listed(self, arm: int, *, out: bool) -> None:
-        mask = self.question.out.copy()
-        mask[arm] = out
-        self.question = replace(self.question, out=mask)
+        self.question = self.question.listing(arm, out=False)
         self._decide()
 
     def add(self, question: Question) -> None:

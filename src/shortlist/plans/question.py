@@ -120,6 +120,12 @@ class Question:
         """The same with features that are not relied on."""
         return replace(self, relies=False)
 
+    def listing(self, arm: int, *, out: bool) -> Self:
+        """The same where an arm may not be listed, or may again."""
+        mask = self.out.copy()
+        mask[arm] = out
+        return replace(self, out=mask)
+
     def best(self, means: Reals) -> Mask:
         """The m arms of largest mean of those that may be listed; among equal ones the first."""
         inside = np.zeros(self.arms, np.bool_)

@@ -223,9 +223,7 @@ class Progress:
         after.search.take(*_columns(after.results))
         for change in after.pending:
             change(after.search)
-        after.pending, after.beside = [], []
-        after._plan_anew()
-        vars(self).update(vars(after))
+        self._become(after)
 
     def change(self, change: Callable[[Search], None], *, wait: bool = False) -> None:
         """Let the question change, at the end of the plan if it is to ``wait`` for that.
@@ -244,6 +242,9 @@ class Progress:
             after.search.interrupt()
         for each in (*after.pending, change):
             each(after.search)
+        self._become(after)
+
+    def _become(self, after: Progress) -> None:
         after.pending, after.beside = [], []
         after._plan_anew()
         vars(self).update(vars(after))
@@ -281,17 +282,8 @@ class Progress:
         """What was decided: the pair, and what to evaluate next."""
         first = self.lacking(Counter(), ()) or Cell(NO_ARM)
         at = self.search.boundary
-        return Decision(
-            stop=stop,
-            arm=first.arm,
-            queued=None,
-            b=at.b,
-            c=at.c,
-            threshold=math.sqrt(2.0 * at.level),
-            gap=at.slack,
-            statistic=at.slack,
-            block=first.block,
-        )
+        pair = at.b, at.c, math.sqrt(2.0 * at.level), at.slack, at.slack
+        return Decision(stop, first.arm, None, *pair, first.block)
 
     def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Cell | None:
         """The first that the plan lacks, without what is ``supposed`` to come; None if it lacks nothing."""
@@ -364,7 +356,6 @@ class SearchEngine:
         self.scale, self.aim, self.pool = scale, aim, pool
 
     searches = True
-    tests_linearity = False
 
     def _search(self, seed: int) -> Search:
         if self.pool is not None:
@@ -584,16 +575,9 @@ class SearchEngine:
         gap = np.where(inside, means[c] - means, means - means[b])
         ends = np.where(inside, every, b), np.where(inside, c, every)
         upper = np.maximum(search.bounds(*ends), gap)
-        lower = np.full(len(gap), -np.inf)
-        listable = search.question.listable
-        shown = (
-            self.scale.width * np.where(listable, each, -np.inf) for each in (gap, lower, upper)
-        )
-        return Gaps(b, *shown)
-
-    def against_linear(self, now: Progress) -> float:
-        """Nothing: a study tests it."""
-        return -math.inf
+        nothing = np.full(len(gap), -np.inf)
+        gap, upper = (np.where(search.question.out, nothing, each) for each in (gap, upper))
+        return Gaps(b, self.scale.width * gap, nothing, self.scale.width * upper)
 
     def projected(self, now: Progress, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
@@ -603,18 +587,11 @@ class SearchEngine:
     def certified(self, posterior: Posterior, now: Progress, decision: Decision) -> Certified:
         """What is certain as of the last plan that is in."""
         search, inside = now.search, now.inside
-        outside = ~inside & search.question.listable
-        if not outside.any():
+        others = ~inside & search.question.listable
+        if not others.any():
             return Certified.by_statistic(inside, self.question.epsilon, -math.inf)
-        pairs, of_inside, of_outside = search.passed(inside)
-        nothing = np.zeros(len(inside), np.bool_)
-        sure, unneeded, open_inside, open_outside = (nothing.copy() for _ in range(4))
-        sure[inside] = pairs.all() | of_inside.all(axis=1)
-        unneeded[outside] = pairs.all() | of_outside.all(axis=0)
-        open_inside[inside], open_outside[outside] = ~pairs.all(axis=1), ~pairs.all(axis=0)
-        unneeded |= search.question.out
-        slack = max(search.slack(inside), 0.0) * self.scale.width
-        return Certified(slack, sure, unneeded, open_inside, open_outside)
+        slack = search.slack(inside) * self.scale.width
+        return Certified.by_pairs(inside, slack, *search.passed(inside), others=others)
 
     # Simulation
 

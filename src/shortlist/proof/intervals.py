@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
@@ -17,18 +16,6 @@ from shortlist.proof.pooled import TILTS, tilted
 
 SURE = 200  # results of 0 of an arm whose mean is known to be 0
 WIDE = 60  # steps of a bisection
-
-
-class Intervals(Protocol):
-    """What the plans say of every arm by itself."""
-
-    def after(self, plan: Plan) -> None:
-        """Take in the results of a plan."""
-        ...
-
-    def bounds(self, delta: float) -> tuple[Reals, Reals]:
-        """Lower and upper bounds: those of an arm hold at all times with a probability of 1 − δ."""
-        ...
 
 
 class Compared:
@@ -106,3 +93,6 @@ class InRange:
             enough = log_sum(e) >= level
             low, high = np.where(enough, x, low), np.where(enough, high, x)
         return low
+
+
+Intervals = Compared | InRange

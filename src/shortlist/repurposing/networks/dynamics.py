@@ -33,7 +33,7 @@ from shortlist.seeds import Words, run_seeds, words
 
 MAX_STEPS = 10_000
 _ONE, _HALF, _EIGHT = np.uint64(1), np.uint64(32), 8
-TOGETHER = 4096  # walks in step: their arrays stay near the processor
+TOGETHER = 8192  # walks in step: their arrays stay near the processor
 
 Bits = NDArray[np.bool_]
 Counts = NDArray[np.unsignedinteger[Any]]
@@ -120,11 +120,6 @@ class Dynamics:
         self.clamps = known_values(network, clamps, "the clamps")
         place = {gene: i for i, gene in enumerate(network.genes)}
         self._functions = [function_of(each, place) for each in network.functions.values()]
-        self._varying = [
-            (place[gene], self._functions[place[gene]])
-            for gene, each in network.functions.items()
-            if not isinstance(each, Constant)
-        ]
         # The genes to look at again when one has moved: itself, and those whose functions name it.
         self._targets = [{i} for i in range(len(network))]
         for i, expression in enumerate(network.functions.values()):
@@ -247,8 +242,7 @@ class Dynamics:
 
     def _in_step(self, states: Bits, free: Bits, seeds: Words, max_steps: int) -> Ends:
         """Walk all at once, a column each; whenever half have ended, go on with the others."""
-        genes, first = len(self.network), _words_of(len(self.network))
-        eights = -(-genes // _EIGHT)
+        genes, eights = len(self.network), -(-len(self.network) // _EIGHT)
         steps, reached = np.empty(len(states), np.int64), np.empty(len(states), np.bool_)
         step, walks, held = 0, np.arange(len(states)), not free.all()
         state = np.zeros((eights * _EIGHT, len(states)), np.bool_)
@@ -257,10 +251,10 @@ class Dynamics:
             taken, changing, chosen = np.full(len(walks), step), np.zeros_like(state), state.copy()
             rank = np.empty((eights, _EIGHT, len(walks)), np.min_scalar_type(2 * genes))
             last, sums = rank[:, -1], rank[:, -1].copy()
-            rows, changes = list(state), list(changing)
-            for gene, function in enumerate(self._functions):
-                np.not_equal(function(rows), rows[gene], out=changes[gene])
+            rows, changes = list(state[:genes]), list(changing[:genes])
             while True:
+                for function, row, change in zip(self._functions, rows, changes, strict=True):
+                    np.not_equal(function(rows), row, out=change)
                 if held:
                     changing[:genes] &= free
                 _count(changing.view(np.uint8).reshape(rank.shape), rank, sums)
@@ -268,18 +262,14 @@ class Dynamics:
                 if step == max_steps or 2 * np.count_nonzero(going) <= len(walks):
                     break
                 if self.update == "asynchronous":
-                    draw = (words(seeds, first + step, 1)[0] >> _HALF) * sums[-1] >> _HALF
-                    wanted = (draw + _ONE).astype(rank.dtype) + last - sums
-                    np.equal(rank, wanted[:, np.newaxis], out=chosen.reshape(rank.shape))
-                    chosen &= changing
-                else:
-                    chosen[:] = changing
-                state ^= chosen
-                changing ^= chosen
+                    word = words(seeds, _words_of(genes) + step, 1)[0]
+                    number = (((word >> _HALF) * sums[-1] >> _HALF) + _ONE).astype(rank.dtype)
+                    number_in_eight = (number + last - sums)[:, np.newaxis]
+                    np.equal(rank, number_in_eight, out=chosen.reshape(rank.shape))
+                    changing &= chosen
+                state ^= changing
                 taken += going
                 step += 1
-                for gene, function in self._varying:
-                    np.not_equal(function(rows), rows[gene], out=changes[gene])
             ended = ~going | (step == max_steps)
             there = walks[ended]
             states[there], steps[there] = state[:genes, ended].T, taken[ended]
@@ -287,7 +277,7 @@ class Dynamics:
             if ended.all():
                 return states, steps, reached
             on = np.flatnonzero(~ended)
-            walks, seeds, state, free = (a.take(on, axis=-1) for a in (walks, seeds, state, free))
+            walks, seeds, state, free = walks[on], seeds[on], state.take(on, 1), free.take(on, 1)
 
     def images(self, states: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The values of all functions in each of many full states; held genes keep their values.

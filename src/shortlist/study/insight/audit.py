@@ -107,10 +107,6 @@ class Audit:
         procedure = model.procedure
         if not (self.wanted and rests_on_features(procedure)):
             return
-        if procedure.engine.tests_linearity:
-            if self.rejection is None and procedure.engine.against_linear(model.round) > LIMIT:
-                self._reject(procedure.problem, _sample(procedure.problem, taken), len(taken))
-            return
         while self._next_test <= len(taken) and self.rejection is None:
             problem = measured(procedure.problem, taken[: self._next_test])
             if problem is not None:
@@ -270,12 +266,8 @@ def rests_on_features(procedure: Procedure) -> bool:
 
 
 def is_audited(procedure: Procedure) -> bool:
-    """Whether answers are audited by evaluations made for that purpose.
-
-    They are not where the algorithm itself tests linearity in its plans.
-    """
-    audited = procedure.relation.audited and not procedure.engine.tests_linearity
-    return rests_on_features(procedure) and audited
+    """Whether answers are audited by evaluations made for that purpose."""
+    return rests_on_features(procedure) and procedure.relation.audited
 
 
 def audit_size(arms: int, evaluations: int) -> int:
