@@ -400,7 +400,11 @@ class Rows(Fits):
     def rows_of(self, runs: Integers, arms: Integers) -> Reals:
         """As ``Fits.rows_of``."""
         x = self.features[arms]
-        half = x @ self.inverse[0] if len(self) == 1 else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        half = (
+            x @ self.inverse[0]
+            if len(self) == 1
+            else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        )
         return half @ self.features.T
 
 
