@@ -1,4 +1,4 @@
-.PHONY: demo compiled test quick oldest lint fuzz torture bench bench-samples reproduce docs dist clean
+.PHONY: demo test quick oldest lint fuzz torture bench bench-samples reproduce docs dist clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Tests start hundreds of processes: without bytecode on the disk each would parse the package again.
@@ -23,8 +23,8 @@ endef
 # What every process of the tests imports, two fifths of all that is installed. Bytecode of the rest is
 # made by the first who imports it, and of the tests, whose asserts are rewritten, by the first who
 # collects them: here, or each process of the tests would begin with ten seconds of that.
-IMPORTED := _pytest anyio click distributed hypothesis jinja2 jupyter_client libsbml llvmlite matplotlib \
-  mkdocs numba numpy pandas psutil pyarrow pyparsing rich scipy sqlalchemy tornado traitlets typer
+IMPORTED := _pytest anyio click distributed hypothesis jinja2 jupyter_client libsbml matplotlib \
+  mkdocs numpy pandas psutil pyarrow pyparsing rich scipy sqlalchemy tornado traitlets typer
 UNUSED := /(tests?|cuda|distutils|orm)/
 
 .venv/installed: .venv/made
@@ -37,14 +37,7 @@ UNUSED := /(tests?|cuda|distutils|orm)/
 demo: .venv/made
 	$(BIN)/python examples/demo.py
 
-# Compiled once, before the processes of the tests start: each would compile for itself.
-# From the sources, because meanwhile the package is taken out of .venv and put back.
-compiled: .venv/made
-	PYTHONPATH=src $(BIN)/python -m shortlist compile
-
-# Installing keeps one core busy, and compiling needs only what is installed already.
-test: .venv/made
-	@$(MAKE) --no-print-directory --jobs 2 compiled .venv/installed
+test: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 # While editing: all but the tests that take long, in about two minutes.
@@ -88,7 +81,6 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/study.py
 	$(BIN)/python benchmarks/intake.py
 	$(BIN)/python benchmarks/report.py
-	$(BIN)/python benchmarks/sending.py
 	$(BIN)/python benchmarks/theory.py
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/budget.py

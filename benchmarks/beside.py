@@ -10,8 +10,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from importlib import import_module
+from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -40,13 +39,6 @@ def cpu() -> float:
     return children or own
 
 
-def compile_at_once() -> None:
-    """Have this process interpret nothing, whichever version of the package it has loaded."""
-    for home in ("numerics", "core"):  # as it is called now, and in earlier versions
-        with suppress(ImportError, AttributeError):  # the first ones interpret nothing anyway
-            import_module(f"shortlist.{home}.jit").compile_at_once()
-
-
 @contextmanager
 def versions(beside: str | None) -> Iterator[list[Path]]:
     """The sources to measure: those of another version first, if one is given, then these.
@@ -70,8 +62,12 @@ def versions(beside: str | None) -> Iterator[list[Path]]:
 
 
 def in_a_process(source: Path, program: str, *arguments: str) -> Measured:
-    """The numbers that a program prints when it imports the package from ``source``."""
-    command = [sys.executable, program, *arguments]
+    """The numbers that a program prints when it imports the package from ``source``.
+
+    It is run by the Python of that checkout, where there is one.
+    """
+    own = source.parent / ".venv/bin/python"
+    command = [str(own) if own.exists() else sys.executable, program, *arguments]
     environment = {**os.environ, "PYTHONPATH": str(source)}
     out = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
     return tuple(map(float, out.stdout.split()))

@@ -66,13 +66,13 @@ def screen(label: str) -> Instance:
 
     recorded = synthetic(drugs=20, m=5, seed=0).screen().instance(5, repeats=30)
     return shortlist.instances.recorded(
-        np.eye(20), recorded.parameters, m=5, sigma=0.5, label=label
+        np.eye(20), recorded.rewards.table, m=5, sigma=0.5, label=label
     )
 
 
 def epilepsy(label: str) -> Instance:
     """The rewards that the paper recorded, without the features."""
-    rewards = shortlist.data.drug_instance().parameters
+    rewards = shortlist.data.drug_instance().rewards.table
     return shortlist.instances.recorded(
         np.eye(rewards.shape[1]), rewards, m=5, sigma=0.5, label=label
     )

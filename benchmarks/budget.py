@@ -20,10 +20,9 @@ from scipy.stats import binomtest
 
 import shortlist
 from budget_rivals import COIN, RIVALS, errors_of
-from shortlist.plans.budget import BudgetStrategy
 from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
+from shortlist.plans.question import Question
+from shortlist.problem import Problem
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import clopper_pearson
 from shortlist.study.budget import share_of_wrong
@@ -47,60 +46,66 @@ POINTS = {
 BINS = ((0.0, 0.02), (0.02, 0.1), (0.1, 0.3), (0.3, 1.0))
 
 
-class EqualShares(BudgetStrategy):
+class EqualShares(PairsInDoubtStrategy):
     """Every arm as often as any other."""
 
-    cost = 0.0
-
-    def _next_plan(self) -> Any:
-        plan = np.zeros(len(self.results.pulls), np.int64)
-        plan[np.argsort(self.results.pulls, kind="stable")[: self.next_size]] = 1
+    def next_plan(self, size: int, b: Any, c: Any, apart: Reals) -> Any:
+        """The arms with the fewest results."""
+        plan = np.zeros(len(self.total.pulls), np.int64)
+        plan[np.argsort(self.total.pulls, kind="stable")[:size]] = 1
         return plan
 
 
-STRATEGIES: dict[str, type[BudgetStrategy]] = {
+STRATEGIES: dict[str, type[PairsInDoubtStrategy]] = {
     OURS: PairsInDoubtStrategy,
     "equal shares": EqualShares,
 }
 
 
 def play(
-    strategy: BudgetStrategy, means: Reals, sigma: float, generator: np.random.Generator, seed: int
+    strategy: PairsInDoubtStrategy, means: Reals, generator: np.random.Generator, seed: int
 ) -> bool:
     """Spend the budget; whether the shortlist is wrong."""
-    while not strategy.spent:
-        plan = strategy.plan
-        noise = sigma * np.sqrt(plan) * generator.standard_normal(len(plan))
-        strategy.decide(PlanResults(plan, plan * means + noise), seed)
+    while strategy.plan.any():
+        arms = np.repeat(np.arange(len(means)), strategy.plan)
+        noise = strategy.sigma * generator.standard_normal(len(arms))
+        strategy.decide(arms, means[arms] + noise, seed)
     m = int(strategy.inside.sum())
     return bool(means[strategy.inside].min() < np.sort(means)[-m])
 
 
 def announced(
-    strategy: BudgetStrategy, task: ReducedProblem, generator: np.random.Generator
+    strategy: PairsInDoubtStrategy, features: Reals, generator: np.random.Generator
 ) -> float:
     """The error that a study would announce."""
     return share_of_wrong(
-        task.features,
-        strategy.results.pulls,
+        features,
+        strategy.total.pulls,
         strategy.means,
         strategy.inside,
-        sigma=task.sigma,
-        epsilon=task.epsilon,
+        sigma=strategy.sigma,
+        epsilon=strategy.question.epsilon,
         generator=generator,
     )
 
 
-def at(instance: Instance, budget: int, kind: type[BudgetStrategy], runs: int) -> dict[str, Any]:
+def begun(problem: Problem, budget: int, kind: type[PairsInDoubtStrategy]) -> PairsInDoubtStrategy:
+    """A strategy before its first result."""
+    question = Question.plain(problem, None if problem.is_classical else problem.reduced)
+    return kind(replace(question, budget=budget))
+
+
+def at(
+    instance: Instance, budget: int, kind: type[PairsInDoubtStrategy], runs: int
+) -> dict[str, Any]:
     """Errors of one strategy at a reference point."""
     problem = instance.problem(0.05, 0.0)
-    task = ReducedProblem(problem.reduced, problem.m, problem.sigma, 0.05, 0.0)
-    first, generator = kind(task, budget), np.random.default_rng(0)
+    first, generator = begun(problem, budget, kind), np.random.default_rng(0)
     wrong, shares = 0, []
     for run in range(runs):
         strategy = first.copy()
-        wrong += play(strategy, instance.means, problem.sigma, generator, run)
-        shares.append(announced(strategy, task, generator))
+        wrong += play(strategy, instance.means, generator, run)
+        shares.append(announced(strategy, problem.reduced, generator))
     low, high = clopper_pearson(wrong, runs)
     said = f"{np.mean(shares):.4f}"
     return {"error": wrong / runs, "95 % interval": f"{low:.4f} to {high:.4f}", "announced": said}
@@ -115,10 +120,10 @@ def calibration(problems: int, scale: float) -> pd.DataFrame:
         m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 80))
         features = generator.standard_normal((K, N))
         means = features @ (scale * generator.standard_normal(N))
-        task = ReducedProblem(features, m, 0.5, 0.05, 0.0)
-        strategy = PairsInDoubtStrategy(task, budget)
-        wrong = play(strategy, means, task.sigma, generator, number)
-        rows.append((announced(strategy, task, generator), wrong))
+        problem = Problem.of(features, m, sigma=0.5, intercept=False)
+        strategy = begun(problem, budget, PairsInDoubtStrategy)
+        wrong = play(strategy, means, generator, number)
+        rows.append((announced(strategy, problem.reduced, generator), wrong))
     frame = pd.DataFrame(rows, columns=["announced", "wrong"])
     groups = [(f"{low:g} to {high:g}", frame[frame["announced"].between(low, high, "left")])
               for low, high in BINS]  # fmt: skip
@@ -143,7 +148,7 @@ def budget_for(entry: Entry) -> int:
     """
     instance = entry.instance
     if entry.kind == RECORDS:
-        instance = replace(instance, sigma=float(instance.parameters.std(axis=0).max()))
+        instance = replace(instance, sigma=float(instance.rewards.table.std(axis=0).max()))
     elif entry.kind == LIES:
         x = instance.features
         theta = np.linalg.lstsq(x, instance.means, rcond=None)[0]

@@ -20,7 +20,7 @@ PER_ARM = "estimate per arm"
 
 def recorded_rows(instance: Instance) -> dict[str, dict[str, Any]]:
     """What may be told of the noise of recorded rewards."""
-    records = instance.parameters
+    records = instance.rewards.table
     low, high = float(records.min()), float(records.max())
     return {
         "declared: σ = 0.5": {"sigma": 0.5},
@@ -144,7 +144,7 @@ def main() -> None:
     except (ImportError, shortlist.errors.DataUnavailable) as error:
         print(f"\nThe epilepsy instance is left out: {error}")
         return
-    spread = epilepsy.parameters.std(axis=0, ddof=1)
+    spread = epilepsy.rewards.table.std(axis=0, ddof=1)
     print(
         f"\nEpilepsy: s.d. of the recorded rewards by drug {spread.min():.3f} to {spread.max():.3f}"
     )

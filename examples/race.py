@@ -15,11 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 import shortlist
+from shortlist.engine.threshold import StrategyThreshold
+from shortlist.gifa.thresholds import ALL_AT_ONCE
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, Strategy, best_of
+from shortlist.plans.noises import Totals
+from shortlist.plans.question import Question
+from shortlist.plans.strategy import Strategy
 from shortlist.relation import Unrelated
-from shortlist.rules.thresholds import ALL_AT_ONCE, StrategyThreshold, mixture_threshold
 from shortlist.testing import check_strategy
 
 
@@ -28,27 +30,26 @@ class Race(Strategy):
 
     alone = True  # the stop compares the arms' own intervals
 
-    def __init__(self, problem: ReducedProblem) -> None:
-        arms = len(problem.features)
-        self._problem, self._seen = problem, PlanResults.none(arms)
+    def __init__(self, question: Question) -> None:
+        arms = question.arms
+        self._question, self._seen = question, Totals.none(arms)
         self.plan = np.ones(arms, np.int64)  # the first plan: each arm once
-        self.inside = best_of(np.zeros(arms), problem.m)
+        self.inside = question.best(np.zeros(arms))
 
     def _width(self, results: np.ndarray) -> np.ndarray:  # in standard errors
-        level = np.log(len(self.plan) / self._problem.delta)
-        return np.asarray(mixture_threshold(level, results))
+        level = np.log(self._question.arms / self._question.delta)
+        return np.sqrt((1.0 + 1.0 / results) * (2.0 * level + np.log1p(results)))
 
-    def decide(self, results: PlanResults, seed: int) -> None:
+    def decide(self, arms: np.ndarray, values: np.ndarray, seed: int) -> None:
         """Take in the results of a plan, and make the next."""
-        seen, problem = self._seen + results, self._problem
-        means = seen.sums / seen.pulls
-        C = self._width(seen.pulls)
-        lower = means - problem.sigma * C / np.sqrt(seen.pulls)
-        upper = means + problem.sigma * C / np.sqrt(seen.pulls)
-        inside = best_of(means, problem.m)
+        seen, question = self._seen.plus(arms, values), self._question
+        means, C = seen.averages, self._width(seen.pulls)
+        width = C * question.sigma / np.sqrt(seen.pulls)
+        lower, upper = means - width, means + width
+        inside = question.best(means)
         b = np.flatnonzero(inside)[np.argmin(lower[inside])]
         c = np.flatnonzero(~inside)[np.argmax(upper[~inside])]
-        most, least = upper[c] - problem.epsilon, lower[b] + problem.epsilon
+        most, least = upper[c] - question.epsilon, lower[b] + question.epsilon
         doubt = np.where(inside, lower < most, upper > least)
         doubt[[b, c]] = True  # a plan asks for something, also after the stop
         self._seen, self._ends = seen, (lower, upper)
@@ -62,12 +63,12 @@ class Race(Strategy):
 
     def differences(self, j: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return estimate, lower and upper end of every mean less that of arm j."""
-        (lower, upper), means = self._ends, self._seen.sums / self._seen.pulls
+        (lower, upper), means = self._ends, self._seen.averages
         return means - means[j], lower - upper[j], upper - lower[j]
 
     def threshold_at(self, time: float) -> float:
         """Return C after so many results."""
-        return float(self._width(np.array(max(1.0, time / len(self.plan)))))
+        return float(self._width(np.array(max(1.0, time / self._question.arms))))
 
 
 RACE = Planned(

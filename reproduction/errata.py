@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import shortlist
 from reproduction.experiment import AS_PUBLISHED, CORRECTED, SIGMA, PaperRow
+from reproduction.published import PUBLISHED
+from shortlist.catalog.gifa import LINGAME
 
 
 class Erratum(NamedTuple):
@@ -76,20 +78,20 @@ EACH_FIRST = (*CLASSICAL, "m-LinGapE", "LinGame")  # these pull every arm once f
 RIDGE_OF_THE_TEXT = (SIGMA / 20.0) ** 2
 
 
-def algorithm_of(row: PaperRow) -> tuple[str | shortlist.GIFA, str | None]:
+def algorithm_of(row: PaperRow) -> tuple[shortlist.GIFA, str | None]:
     """The algorithm that is run for a row, and the threshold in the place of its own, if any.
 
     Examples
     --------
-    >>> algorithm_of(PaperRow("LUCB", "both arms", "lucb1"))
-    ('LUCB both arms (as published)', None)
+    >>> algorithm_of(PaperRow("LUCB", "both arms", "lucb1"))[0].name
+    'LUCB both arms (as published)'
     """
     if row.kind == CORRECTED:
-        return "LinGame", row.threshold
+        return LINGAME, row.threshold
     if row.kind == AS_PUBLISHED:
         # The presets' own threshold is the published one, slips included, but for `heuristic`.
         swap = row.threshold == "heuristic" and row.algorithm != "LinGame"
-        return f"{row.label} (as published)", "heuristic" if swap else None
+        return PUBLISHED[f"{row.label} (as published)"], "heuristic" if swap else None
     candidates, ambiguous, stopping, indices = TABLE_1[row.algorithm]
     classical = row.algorithm in CLASSICAL
     return shortlist.GIFA(

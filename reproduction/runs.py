@@ -48,7 +48,7 @@ def made_runs(
     """Runs of a row on its panel's instance, from run ``start`` on."""
     algorithm, threshold = algorithm_of(row)
     settings: dict[str, Any] = {"delta": DELTA, "seed": seed, "start": start}
-    settings |= {"threshold": threshold, "workers": workers, "progress": False}
+    settings |= {"threshold": threshold, "workers": workers or os.cpu_count(), "progress": False}
     return shortlist.compare(algorithm, instance_of(panel), count, **settings)
 
 

@@ -175,6 +175,7 @@ class Oracle:
     seed: int
     initial: Sequence[int]
     S: float | None = None
+    noise: Array | None = None  # (σ_a/σ)² of every arm; 1 where nothing is said
     pulled: list[int] = field(default_factory=list)
     rewards: list[float] = field(default_factory=list)
     inside: frozenset[int] = frozenset()
@@ -188,8 +189,14 @@ class Oracle:
     def __post_init__(self) -> None:
         self.arms = len(self.features)
         self.X = np.eye(self.arms) if self.recipe.classical else np.asarray(self.features, float)
+        self.noise = np.ones(self.arms) if self.noise is None else self.noise
+        self.shown = (
+            self.X / np.sqrt(self.noise)[:, None]
+        )  # by an evaluation, in units of its noise
+        self.even = bool((self.noise == 1.0).all())
         # Then V is diagonal, and arms pulled equally often are equal to the last bit.
-        self.orthogonal = self.X.shape[1] == self.arms and bool(np.all(np.eye(self.arms) == self.X))
+        same = self.X.shape[1] == self.arms and bool(np.all(np.eye(self.arms) == self.X))
+        self.orthogonal = same and self.even
         _, values, directions = np.linalg.svd(self.X, full_matrices=False)
         self.rank = int(np.sum(values > 1e-10 * values[0]))
         row_space = directions[: self.rank].T
@@ -197,7 +204,7 @@ class Oracle:
         invertible = self.recipe.regularization > 0 or self.rank == self.X.shape[1]
         self.Z = self.X if invertible else self.X @ row_space
         if self.initial:
-            start = self.X[list(self.initial)] @ row_space
+            start = self.shown[list(self.initial)] @ row_space
             self.weakest = float(np.linalg.eigvalsh(start.T @ start)[0])
 
     # The posterior
@@ -212,13 +219,13 @@ class Oracle:
         return np.bincount(self.pulled[begin:], minlength=self.arms)
 
     def design_matrix(self) -> Array:
-        """V = λI + Σ x xᵀ."""
-        explored = self.Z.T @ (self.counts()[:, None] * self.Z)
+        """V = λI + Σ x xᵀ σ²/σ_a²."""
+        explored = self.Z.T @ ((self.counts() / self.noise)[:, None] * self.Z)
         return self.recipe.regularization * np.eye(self.Z.shape[1]) + explored
 
     def means(self, inverse: Array) -> Array:
-        """μ̂_a = x_aᵀ V⁻¹ Σ r x."""
-        sums = np.bincount(self.pulled, self.rewards, minlength=self.arms)
+        """μ̂_a = x_aᵀ V⁻¹ Σ r x σ²/σ_a²."""
+        sums = np.bincount(self.pulled, self.rewards, minlength=self.arms) / self.noise
         return self.Z @ (inverse @ (sums @ self.Z))
 
     # Gap indices
@@ -228,13 +235,11 @@ class Oracle:
         recipe, K, N = self.recipe, self.arms, self.X.shape[1]
         t = self.t if self.initial else self.t + 1  # erratum 6
         confidence = math.log(1 / self.delta)
-        A = self.X.T @ (self.counts()[:, None] * self.X)
+        A = self.shown.T @ (self.counts()[:, None] * self.shown)
         if recipe.threshold == "self_normalized":
             u = 0.1
             logdet = np.linalg.slogdet(np.eye(N) + A / (u * self.weakest))[1]
             return math.sqrt(2 * (1 + u) * (confidence + logdet / 2))
-        if recipe.threshold == "two_arms_mixture":
-            return math.nan  # every pair has its own
         if recipe.threshold == "lucb1":
             return math.sqrt(2 * math.log(5 * K * t**4 / (4 * self.delta)))
         if recipe.threshold == "heuristic":
@@ -246,7 +251,7 @@ class Oracle:
         assert self.S is not None
         bias = math.sqrt(ridge) * self.S / self.sigma
         if recipe.threshold == "frequentist":  # equation (2), in λ_V (erratum 4)
-            longest = np.linalg.norm(self.X, axis=1).max()
+            longest = np.linalg.norm(self.shown, axis=1).max()
             spread = N * math.log(1 + (t + 1) * longest**2 / (ridge * N))
             return math.sqrt(2 * confidence + spread) + bias
         raise ValueError(recipe.threshold)
@@ -263,19 +268,7 @@ class Oracle:
         else:
             pairs = self.Z[:, None, :] - self.Z[None, :, :]
             width = np.sqrt(np.einsum("ijk,ijk->ij", pairs @ inverse, pairs))
-        C = threshold
-        if self.recipe.threshold == "two_arms_mixture":
-            C = self.threshold_by_pair(inverse)
-        return means[:, None] - means[None, :] + C * self.sigma * width
-
-    def threshold_by_pair(self, inverse: Array) -> Array:
-        """sqrt(2L (v_i + v_j)/(1/N_i + 1/N_j)), 1/N_a for ‖x_a‖² in V⁻¹."""
-        n, rho = 1 / self.norms(inverse) ** 2, 3.0
-        v = (1 + rho / n) / n
-        level = math.log(self.m * (self.arms - self.m) / self.delta) + np.log(
-            np.sqrt(np.outer(1 + n / rho, 1 + n / rho))
-        )
-        return np.sqrt(2 * level * (v[:, None] + v) / (1 / n[:, None] + 1 / n))
+        return means[:, None] - means[None, :] + threshold * self.sigma * width
 
     def mth_gaps(self, B: Array) -> dict[int, float]:
         """The m-th largest of B_ij over i ≠ j."""
@@ -350,14 +343,17 @@ class Oracle:
             return self.best({b: norms[b], c: norms[c]}, SELECTION, hint, near)
         if rule == "greedy":
             pair = self.Z[b] - self.Z[c]
-            after = V + self.Z[:, :, None] * self.Z[:, None, :]
+            more = self.Z[:, :, None] * self.Z[:, None, :]
+            after = V + more / self.noise[:, None, None]
             left = np.linalg.solve(after, pair[:, None])[:, :, 0] @ pair
             return self.best(dict(enumerate((-left).tolist())), SELECTION, hint, near)
         if rule == "optimized":  # erratum 1: argmin
             w, counts = self.design(b, c), self.counts()
             total = float(np.abs(w).sum())
             behind = {a: -counts[a] * total / abs(w[a]) for a in range(self.arms) if w[a] != 0}
-            return self.best(behind, SELECTION, hint, near, exact=self.rank == self.arms)
+            return self.best(
+                behind, SELECTION, hint, near, exact=self.rank == self.arms and self.even
+            )
         if rule == "tracking":
             return self.track(inverse, hint, near)
         raise ValueError(rule)
@@ -385,7 +381,7 @@ class Oracle:
         w /= w.sum()
         answered = inverse
         if not published:
-            V = self.Z.T @ (w[:, None] * self.Z)
+            V = self.Z.T @ ((w / self.noise)[:, None] * self.Z)
             answered = np.linalg.inv(V + 1e-12 * np.trace(V) * np.eye(len(V)))
 
         slack = 0.0 if published else self.epsilon
@@ -402,7 +398,7 @@ class Oracle:
         if published:
             gains = (moved + np.sqrt(2 * most * norms)) ** 2 / 2
         else:
-            gains = (moved / self.sigma + math.sqrt(2 * most) * norms) ** 2 / 2
+            gains = (moved / self.sigma + math.sqrt(2 * most) * norms) ** 2 / 2 / self.noise
         gains = np.minimum(gains, most)
         mixed = math.log(float(w @ np.exp(rate * (gains - gains.max())))) / rate + gains.max()
         self.losses[J] = losses - gains
@@ -410,19 +406,21 @@ class Oracle:
         return w
 
     def design(self, b: int, c: int) -> Array:
-        """w*(b, c) = argmin ‖w‖₁ subject to Xᵀw = x_b − x_c."""
+        """w* = argmin ‖w‖₁ subject to Σ w_a x_a σ/σ_a = x_b − x_c; of several that of cheapest arms."""
         if (b, c) not in self.designs:
             K = self.arms
             if self.rank == K:
                 w = np.zeros(K)
-                w[b], w[c] = 1.0, -1.0
+                w[b], w[c] = math.sqrt(self.noise[b]), -math.sqrt(self.noise[c])
             else:
-                # w = p − n with p, n ≥ 0.
+                # w = p − n with p, n ≥ 0. No two arms have the same price, so there is one answer.
+                prices = np.array([1.0 + 1e-7 * mix(a) / WORD for a in range(K)])
                 answer = linprog(
-                    np.ones(2 * K),
-                    A_eq=np.hstack([self.X.T, -self.X.T]),
+                    np.tile(prices, 2),
+                    A_eq=np.hstack([self.shown.T, -self.shown.T]),
                     b_eq=self.X[b] - self.X[c],
                     bounds=(0, None),
+                    options={"dual_feasibility_tolerance": 1e-10},
                 )
                 assert answer.status == 0, answer.message
                 w = answer.x[:K] - answer.x[K:]

@@ -294,7 +294,7 @@ def test_an_answer_is_exact_where_every_cell_is_known(fill: Any) -> None:
 
 def test_a_pool_without_a_retired_arm_is_complete() -> None:
     study = begun()
-    study.retire("a", reason="sold out", whatever_the_results=True)
+    study.retire("a", reason="sold out")
     told_at_once(study)
     assert study.shortlist.names == ["b"]
     assert study.shortlist.guarantee.first_words == "Exact"

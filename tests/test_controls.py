@@ -182,15 +182,13 @@ def test_stored_killed_and_continued(tmp_path: Path) -> None:
 
 def test_arms_retired_before_the_first_plate() -> None:
     study = begin(m=6)
-    study.retire("DMSO", reason="none left", whatever_the_results=True)
-    study.retire("c0", reason="none left", whatever_the_results=True)
+    study.retire("DMSO", reason="none left")
+    study.retire("c0", reason="none left")
     asked = Counter(trial.name for trial in study.ask(9))
     assert (asked["best known"], asked["DMSO"], asked["c0"]) == (1, 0, 0)
     assert "among the 7 arms that were not retired and are not controls" in study.claim.text
     with pytest.raises(errors.InvalidInput, match="only 6 arms would be left"):
-        begin(m=6, controls=["DMSO", "best known", "c0"]).retire(
-            "c1", reason="none left", whatever_the_results=True
-        )
+        begin(m=6, controls=["DMSO", "best known", "c0"]).retire("c1", reason="none left")
 
 
 def test_a_forecast_is_of_the_others() -> None:

@@ -21,9 +21,7 @@ from examples.race import RACE
 from paths import TESTS
 from shortlist import Study
 from shortlist.engine.follow import Steps
-from shortlist.plans.engine import PlanProgress
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
-from shortlist.plans.results import PlanResults
 from shortlist.problem import Problem
 from shortlist.study.model import Model
 from shortlist.study.trial import Trial
@@ -333,26 +331,30 @@ STRATEGIES = {
 
 
 @pytest.mark.parametrize("name", STRATEGIES)
-def test_a_strategy_computes_first_and_assigns_last(name: str) -> None:
+def test_a_decision_that_is_interrupted_leaves_all_as_it_was(name: str) -> None:
     noise: dict[str, Any] = {"sigma": "bounded", "reward_range": (0, 1)}
     engine: Any = STRATEGIES[name].bind(Problem.of(FEATURES, 2, **noise)).engine
-    course: PlanProgress = engine.round()
+    course = engine.round()
+    course.begin(1)
     for _ in range(3):
-        course.results = PlanResults.at(course.strategy.plan.copy(), np.clip(MEANS, 0.0, 1.0))
+        for cell in course.order:
+            value = float(np.clip(MEANS, 0.0, 1.0)[cell.arm])
+            course.take(cell.arm, cell.block, value, asked=True)
         twin = course.copy()
-        made = calls(lambda t=twin: t.decide(1))  # type: ignore[misc]
-        before, own = dict(vars(course.strategy)), dict(vars(course))
+        made = calls(lambda t=twin: t.decide())  # type: ignore[misc]
+        before, strategy = dict(vars(course)), dict(vars(course.search.strategy))
         for at in range(1, made + 1):
-            if not interrupted(lambda: course.decide(1), at).raised:
+            if not interrupted(lambda: course.decide(), at).raised:
                 break  # fewer calls than the twin's: something was computed once and kept
-            for then, now in ((before, course.strategy), (own, course)):
+            for then, now in ((before, course), (strategy, course.search.strategy)):
                 assert vars(now).keys() == then.keys()
                 assert all(value is then[key] for key, value in vars(now).items())
         else:
-            course.decide(1)
-        assert course.strategy.statistic == twin.strategy.statistic
-        assert course.strategy.plan.tolist() == twin.strategy.plan.tolist()
-        if engine.stops(course.strategy):
+            course.decide()
+        own, other = course.search.strategy, twin.search.strategy
+        assert own.statistic == other.statistic
+        assert own.plan.tolist() == other.plan.tolist()
+        if course.search.stopped:
             break
 
 

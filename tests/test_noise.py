@@ -20,15 +20,16 @@ from error_rates import shown_below
 from samples import improbability
 from shortlist import errors
 from shortlist.catalog.registry import find_algorithm
-from shortlist.designs.direction import lightest_weights
+from shortlist.designs import Designs
+from shortlist.engine.fits import Posterior
 from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded
 from shortlist.noise.given import Each
 from shortlist.noise.normality import mostly_equal
-from shortlist.posterior.posterior import Posterior
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
+from shortlist.rewards import drawer
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(6, 3))
@@ -126,7 +127,7 @@ def test_compiled_and_interpreted_agree_on_noise_by_arm(name: str) -> None:
     algorithm = find_algorithm(name)
     seeds = np.array([5], np.uint64)
     pulls = [
-        each.bind(problem).engine.replicate(instance.reward, instance.parameters, seeds, 90).pulls
+        each.bind(problem).engine.replicate(instance.rewards, seeds, 90).pulls
         for each in (algorithm, algorithm.interpreted())
     ]
     np.testing.assert_array_equal(*pulls)
@@ -156,17 +157,15 @@ def test_greedy_shrinks_the_pair_most() -> None:
 
 def test_optimized_pulls_by_the_cheapest_combination() -> None:
     relative = (np.array(EACH) / 0.5) ** 2
-    sigmas = np.sqrt(relative)
+    sigmas, designs = np.sqrt(relative), Designs(X, relative)
     for b, c in ((0, 1), (2, 5), (3, 4)):
-        weights = lightest_weights(X, b, c, relative)
-        np.testing.assert_allclose(X.T @ (weights / sigmas), X[b] - X[c], atol=1e-9)
         # Σ σ_a |w_a|, the root of the variance that the best shares of the pulls give.
         best = linprog(
             np.tile(sigmas, 2), A_eq=np.hstack([X.T, -X.T]), b_eq=X[b] - X[c], method="highs"
         )
-        assert np.abs(weights).sum() == pytest.approx(best.fun, rel=1e-9)
-    alone = lightest_weights(np.eye(6), 1, 3, relative)
-    assert alone.tolist() == [0.0, sigmas[1], 0.0, -sigmas[3], 0.0, 0.0]
+        assert designs.of(b, c).sum() == pytest.approx(best.fun, rel=1e-7)
+    alone = Designs(np.eye(6), relative).of(1, 3)
+    assert alone.tolist() == [0.0, sigmas[1], 0.0, sigmas[3], 0.0, 0.0]
 
 
 def test_classical_widths_are_those_of_each_arm() -> None:
@@ -309,17 +308,11 @@ def test_a_comparison_estimates_as_a_study_does() -> None:
     ).frame
     for row in frame.itertuples():
         study = begin(sigma="estimate", seed=row.seed)
-        stream = np.zeros(4, np.uint64)
-        from shortlist.numerics.random import seed_stream
-
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(row.seed), stream)
+        draw = drawer(instance.rewards, row.seed)
         while not study.done:
-            plan = sorted(study.ask(study.round.until_decision), key=lambda trial: trial.arm)
-            study.tell_many(
-                (trial, float(instance.reward(trial.arm, instance.parameters, stream)))
-                for trial in plan
-            )
+            plan = study.ask(study.round.until_decision)
+            values = draw(np.array([trial.arm for trial in plan]))
+            study.tell_many(zip(plan, values.tolist(), strict=True))
         assert study.posterior.pulls.tolist() == row.pulls
         assert sorted(study.shortlist.names) == sorted(row.recommendation)
 

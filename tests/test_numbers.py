@@ -14,11 +14,10 @@ import pytest
 import shortlist
 from examples.race import RACE
 from shortlist import GIFA, Study, errors
+from shortlist.engine.fits import LEAST_SHARE, Posterior
 from shortlist.features import fits_own_units, reduce_to_rank
-from shortlist.numerics.blockwise import even
-from shortlist.posterior.posterior import LEAST_SHARE, Posterior
+from shortlist.linalg import even, span
 from shortlist.problem import Problem
-from shortlist.rules.initialization import span
 
 ALGORITHMS = [
     "auto",
@@ -217,7 +216,7 @@ def test_a_plain_study_of_nearly_equal_arms_does_not_stop_by_rounding() -> None:
 def test_the_floor_covers_what_rounding_does_to_a_square(
     arms: int, bend: float, regularization: float
 ) -> None:
-    from shortlist.posterior.posterior import width_floor
+    from shortlist.engine.fits import width_floor
 
     rng = np.random.default_rng(4)
     turn = np.linalg.qr(rng.standard_normal((3, 3)))[0]

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from shortlist import Study
+from shortlist.linalg import span
 from shortlist.plans.design import rounded
 from shortlist.problem import Problem
-from shortlist.rules.initialization import span
 from shortlist.study.insight.audit import chosen_arms
 
 DOSES = np.column_stack([np.ones(40), np.linspace(0.0, 10.0, 40)])

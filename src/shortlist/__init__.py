@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from shortlist import theory as theory
     from shortlist.catalog.gifa import GIFA as GIFA
     from shortlist.catalog.registry import algorithms as algorithms
+    from shortlist.gifa.rules import rule as rule
     from shortlist.plans.guess_and_verify import Guided as Guided
     from shortlist.plans.pairs_in_doubt import PairsInDoubt as PairsInDoubt
-    from shortlist.gifa.rules import rule as rule
     from shortlist.simulation import instances as instances
     from shortlist.simulation.comparison import compare as compare
     from shortlist.simulation.outlook import forecast as forecast

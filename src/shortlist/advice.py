@@ -54,8 +54,8 @@ ACTIONS = {
         "`shortlist tell {study} {file}`",
     ),
     "retire": (
-        "study.retire({arm}, reason=…, whatever_the_results=True)",
-        "`shortlist retire {study} {arm} --reason TEXT --whatever-the-results`",
+        "study.retire({arm}, reason=…)",
+        "`shortlist retire {study} {arm} --reason TEXT`",
     ),
     "carry over": ("new_study.carry_over(study)", "`shortlist new NEW.toml --from {source}`"),
     "load": ("Study.load(storage)", "`shortlist status {study}`"),

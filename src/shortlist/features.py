@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from shortlist.arrays import Label, Reals
 from shortlist.errors import InvalidFeatures, warn_caller
 from shortlist.files.reading import read_file
-from shortlist.numerics.blockwise import (
+from shortlist.linalg import (
     blocks,
     deviations,
     even,

@@ -594,11 +594,8 @@ class Course:
     corrected: int = 0
     lost: int = 0  # failed or cancelled
     again: int = 0  # given out again, and told
-    # Arms with the reasons for which they were retired: from the first result on, or from then on.
-    never: str = ""
-    retired: str = ""
-    answers: int = 1  # with a δ each: verified ones, and all results processed without arms or with
-    without: str = ""  # arms that were left out after the first plan, since they had no result
+    retired: str = ""  # arms, with the reasons for which they were retired
+    answers: int = 1  # with a δ each
     returned: str = ""  # arms that came back after the study had gone on without them
     added: str = ""
     widened: str = ""  # to which ε, and after how many evaluations each time
@@ -662,27 +659,14 @@ def conditions_of(course: Course) -> list[Condition]:
             "Open trials",
             course.open_at_changes,
             "Results that were open, or waited for earlier ones, when a verification began, when arms "
-            "were added or retired because of results, or when ε was made larger: "
+            "were added or retired, or when ε was made larger: "
             f"{course.open_at_changes:,}. They had no part in that.",
-        ),
-        (
-            "Retired",
-            course.never,
-            f"Retired, and no part of what is claimed: {course.never}. It is assumed that each would "
-            "have been retired, and no other, whatever the results.",
         ),
         (
             "Retired",
             course.retired,
             f"Retired, and no part of what is claimed: {course.retired}. Results may have had a part in "
             f"that. {any_wrong}",
-        ),
-        (
-            "Left out",
-            course.without,
-            "Left out, and no part of what is claimed, since their evaluations failed and gave no "
-            f"result: {course.without}. They were asked for because of other results, and all results "
-            f"were processed again without them. {any_wrong}",
         ),
         (
             "Came back",

@@ -31,20 +31,21 @@ from shortlist.features import (
     reduce_to_rank,
     with_intercept,
 )
-from shortlist.noise import Noise
-from shortlist.noise.given import each_arm
-from shortlist.noise.noise import checked_number, positive
-from shortlist.numerics.blockwise import (
+from shortlist.linalg import (
     WHOLE,
     blocks,
     exponents,
     first_like,
     gram,
+    in_units,
     is_identity,
+    span,
     squared_norms,
 )
+from shortlist.noise import Noise
+from shortlist.noise.given import each_arm
+from shortlist.noise.noise import checked_number, positive
 from shortlist.printable import count, in_figures
-from shortlist.spanning import in_units, span
 
 EVEN = 1e-4  # λ_min/λ_max of XᵀX
 DIRECTIONS = ("maximize", "minimize")

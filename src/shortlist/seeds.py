@@ -40,6 +40,19 @@ def run_seeds(seed: int, runs: int, first: int = 0) -> Words:
     return mix(np.uint64(seed) ^ mix(numbers * _STEP))
 
 
+def words(seeds: Words, first: int, count: int) -> Words:
+    """The words ``first``, ``first`` + 1, … of each seed's own stream, SplitMix64: a row a word.
+
+    Examples
+    --------
+    >>> stream = words(run_seeds(0, 3), 0, 5)
+    >>> (stream[2:, :2] == words(run_seeds(0, 2), 2, 3)).all()
+    np.True_
+    """
+    numbers = np.arange(first + 1, first + count + 1).astype(np.uint64)
+    return mix(seeds + (numbers * _STEP)[:, np.newaxis])
+
+
 def generator_of(seed: int) -> np.random.Generator:
     """The generator of the results of a run.
 

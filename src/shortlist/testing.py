@@ -2,12 +2,13 @@
 
 Each check raises ``AssertionError`` with what was expected and what came. Call them in your tests:
 
+>>> import numpy as np
 >>> import shortlist
 >>> from shortlist.testing import check_algorithm, check_rule
->>> @shortlist.rule("selection", needs=())
-... def fewest_pulls(pair, arms, key):
+>>> @shortlist.rule("selection")
+... def fewest_pulls(now):
 ...     "The one of b_t and c_t that was pulled less."
-...     return pair.b if arms.pulls[pair.b] < arms.pulls[pair.c] else pair.c
+...     return np.where(now.in_pair, -now.pulls, -np.inf)
 >>> check_rule(fewest_pulls)
 >>> check_algorithm(shortlist.GIFA(selection=fewest_pulls, name="mine"), runs=50)
 
@@ -20,26 +21,31 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
 import numpy as np
 
-from shortlist.arrays import Mask
+from shortlist.arrays import Integers, Reals
+from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
-from shortlist.errors import TrialClosed
+from shortlist.engine.fits import fits_of
+from shortlist.errors import InvalidSetting, TrialClosed
+from shortlist.gifa.round import Memory, Round, decide
+from shortlist.gifa.rules import Pairs, Rule
 from shortlist.plans.algorithm import Planned
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem, Strategy
+from shortlist.plans.question import Question
+from shortlist.plans.strategy import Strategy
 from shortlist.problem import Problem
-from shortlist.rules.pair import Arms, Pair
-from shortlist.rules.rule import SIGNATURES, Rule
+from shortlist.seeds import run_seeds
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.study.study import Study
 
-CASES = 50  # random arguments that a rule is tried on
+RUNS, ROUNDS = 3, 25  # of a rule that is checked
+ALIKE = 1e-9  # a product of matrices has other last bits where it has other rows
 # Six arms of three dimensions, whose means (1, 0.84, 0.06, −0.2, −0.57, −0.98) stand apart.
 FEATURES = np.array(
     [[1.0, 0, 0], [0.9, 0.3, 0], [0, 0.2, 1.0], [0, 1.0, 0], [-0.5, 0.5, 0.3], [-1.0, 0, 0.2]]
@@ -55,137 +61,98 @@ def _require(holds: Any, words: str) -> None:
 
 
 def check_rule(rule: Rule, *, seed: int = 0) -> None:
-    """Check what a rule returns, that it writes only where it may, and that it is deterministic.
+    """Check what a rule returns, that it writes nowhere, and that it depends on its arguments only.
 
-    On random arguments it must return what its kind returns (an arm, a number, exactly m marks), leave
-    the arrays that it only reads as they are, give the same answer when called again, and give the
-    same bits as machine code and by the interpreter.
+    In rounds of several runs it must return numbers of the right shape, leave the arrays that it is given as
+    they are, give the same answer when called again, and give a run the same answer alone as among others.
 
     Parameters
     ----------
     rule : Rule
         Made by ``shortlist.rule``.
     seed : int
-        The seed of the random arguments.
+        The seed of the results.
 
     Examples
     --------
-    >>> from shortlist.rules.selection import greedy
+    >>> from shortlist.gifa.rules import greedy
     >>> check_rule(greedy)
     >>> import shortlist
-    >>> @shortlist.rule("ambiguous", needs=())
-    ... def first(inside, mth_gaps, outside_gaps, key):
-    ...     "The first arm, candidate or not."
-    ...     return 0
+    >>> @shortlist.rule("selection")
+    ... def first(now):
+    ...     "The number of an arm, where a number for each arm is asked for."
+    ...     return now.candidates[:, :1] * np.ones(2)
     >>> check_rule(first)
     Traceback (most recent call last):
         ...
-    AssertionError: the ambiguous rule 'first' must return an arm of J(t), marked in inside; got 0
+    AssertionError: the selection rule 'first' must return a number for each arm of each run, of which the largest is pulled; it returned an array of shape (3, 2) where (3, 6) is wanted.
     """
     _require(isinstance(rule, Rule), f"expected a rule made by shortlist.rule, got {rule!r}")
-    words = f"the {rule.kind} rule {rule.name!r}"
-    generator = np.random.default_rng(seed)
-    for _ in range(CASES):
-        arguments = _arguments(rule.kind, generator)
-        written = _WRITTEN.get(rule.kind, ())
-        answers = []
-        for function in (rule.function, rule.function, rule.py_func):
-            given = deepcopy(arguments)
-            with np.errstate(all="ignore"):
-                returned = function(*given)
-            for place, (before, after) in enumerate(zip(arguments, given, strict=True)):
-                if place not in written:
-                    _require(
-                        _is_same(before, after),
-                        f"{words} must not write into its argument {place + 1}",
-                    )
-            filled = given[-1] if written else np.zeros(0)
-            answers.append((np.nan if returned is None else returned, filled))
-        _check_answer(words, rule.kind, arguments, *answers[0])
-        for answer, how in zip(answers[1:], ("called again", "interpreted"), strict=True):
-            same = all(
-                np.array_equal(*pair, equal_nan=True)
-                for pair in zip(answers[0], answer, strict=True)
+    words, generator = f"the {rule.kind} rule {rule.name!r}", np.random.default_rng(seed)
+    for features, m in ((FEATURES, 2), (FEATURES[:5], 4), (np.eye(4), 1)):
+        results = generator.standard_normal((ROUNDS, RUNS, len(features)))
+        try:
+            together, *alone = (
+                _answers(rule, words, features, m, results, runs)
+                for runs in (np.arange(RUNS), *np.arange(RUNS)[:, None])
             )
-            _require(
-                same,
-                f"{words} must depend on its arguments only, and give the same bits compiled and "
-                f"interpreted; {how} it gave {answer}, but {answers[0]} at first",
-            )
+        except InvalidSetting as error:
+            raise AssertionError(str(error)) from error
+        for run, answers in enumerate(alone):
+            for among, own in zip(together, answers, strict=True):
+                wanted = among if among.shape == own.shape else among[run : run + 1]
+                size = np.abs(wanted[np.isfinite(wanted)]).max(initial=0.0)
+                _require(
+                    np.allclose(own, wanted, rtol=ALIKE, atol=ALIKE * size),
+                    f"{words} must give a run the same answer alone and among others: {own} alone, "
+                    f"{wanted} as one of {RUNS}",
+                )
 
 
-def _is_same(before: Any, after: Any) -> bool:
-    """Whether an argument, or each part of a record, is as it was."""
-    if isinstance(before, tuple):
-        return all(_is_same(*each) for each in zip(before, after, strict=True))
-    return np.array_equal(before, after, equal_nan=isinstance(before, np.ndarray))
+def _answers(
+    rule: Rule, words: str, features: Reals, m: int, results: Reals, runs: Integers
+) -> list[Reals]:
+    """What a rule returns in some rounds of some runs; ``results`` are by round, run and arm."""
+    found: list[Reals] = []
 
-
-# The arguments that a rule of each kind writes into: the last, and scratch.
-_WRITTEN = {"indices": (5,), "candidates": (4, 5), "reward": (2,)}
-
-
-def _arguments(kind: str, generator: np.random.Generator) -> list[Any]:
-    """Random arguments for a rule of this kind."""
-    arms = int(generator.integers(3, 12))
-    m = int(generator.integers(1, arms))
-    features = generator.standard_normal((arms, 3))
-    gram = features @ np.linalg.inv(features.T @ features) @ features.T
-    variances, means = np.ascontiguousarray(gram.diagonal()), generator.standard_normal(arms)
-    inside = np.zeros(arms, np.bool_)
-    inside[generator.choice(arms, m, replace=False)] = True
-    mth_gaps, outside_gaps = generator.standard_normal((2, arms))
-    outside_gaps[~inside] = np.nan
-    key = np.uint64(generator.integers(0, 2**63))
-    b = int(generator.choice(np.flatnonzero(inside)))
-    c = int(generator.choice(np.flatnonzero(~inside)))
-    pulls = generator.integers(1, 50, arms)
-    rows = np.ascontiguousarray(gram)
-    pair = Pair(b, c, rows[b], rows[c], design=generator.standard_normal(arms))
-    constants = np.array([0.05, 0.5, arms, 3.0, 3.0, 1.5, 0.1, 1.0])
-    made: dict[str, list[Any]] = {
-        "indices": [b, means, variances, rows[b], 2.0, np.full(arms, np.nan)],
-        "candidates": [m, means, mth_gaps, key, np.zeros(m, np.int64), inside],
-        "ambiguous": [inside, mth_gaps, outside_gaps, key],
-        "selection": [pair, Arms(means, variances, pulls, np.ones(arms), np.zeros(arms)), key],
-        "stopping": [float(generator.standard_normal()), inside, mth_gaps],
-        "threshold": [
-            int(generator.integers(2, 10**6)),
-            float(generator.uniform(0, 50)),
-            constants,
-        ],
-        "reward": [
-            int(generator.integers(0, arms)),
-            generator.uniform(0.1, 0.9, (3, arms)),
-            generator.integers(1, 2**63, 4).astype(np.uint64),
-        ],
-    }
-    assert made.keys() == SIGNATURES.keys()
-    return made[kind]
-
-
-def _check_answer(words: str, kind: str, given: list[Any], returned: Any, filled: Any) -> None:
-    """Raise where an answer is not of its kind."""
-    if kind == "indices":
+    def watched(*given: Any) -> Any:
+        before = deepcopy(_arrays(given))
+        returned = rule(*given)
+        first, again = np.array(returned), np.array(rule(*given))
+        after = {name: array for name, array in _arrays(given).items() if name in before}
+        _require(_same(before, after), f"{words} must not write into what it is given")
         _require(
-            not np.isnan(filled).any(), f"{words} must write B_ij of every arm i; got {filled}"
+            _same({"": first}, {"": again}),
+            f"{words} must depend on its arguments only: it gave {first}, and called again {again}",
         )
-    elif kind == "candidates":
-        marked = int(filled.sum())
-        _require(marked == given[0], f"{words} must mark m = {given[0]} arms; it marked {marked}")
-    elif kind == "ambiguous":
-        inside: Mask = given[0]
-        right = 0 <= returned < len(inside) and inside[int(returned)]
-        _require(right, f"{words} must return an arm of J(t), marked in inside; got {returned}")
-    elif kind == "selection":
-        arms = len(given[1].pulls)
-        _require(
-            0 <= returned < arms, f"{words} must return an arm from 0 to {arms - 1}; got {returned}"
-        )
-    else:
-        _require(np.isfinite(returned), f"{words} must return a finite number; got {returned}")
-        if kind == "threshold":
-            _require(returned > 0.0, f"{words} must return a C above 0; got {returned}")
+        found.append(first)
+        return returned
+
+    rules: dict[str, Any] = {"threshold": "heuristic", rule.kind: replace(rule, function=watched)}
+    allocation = "game" if "allocation" in rule.traits else None
+    algorithm = GIFA(**rules, allocation=allocation, initialization=None, regularization=0.1)
+    problem = Problem.of(features, m, sigma=1.0, S=1.0)
+    recipe = algorithm.bind(problem).engine.recipe  # type: ignore[attr-defined]
+    fits = fits_of(problem.reduced, len(runs), regularization=0.1)
+    memory, seeds = Memory(recipe, len(runs)), run_seeds(0, RUNS)[runs]
+    for t in range(ROUNDS):
+        decided = decide(recipe, fits, seeds, memory, stops=False)
+        arms = decided.arm if t >= len(features) else np.full(len(runs), t)
+        fits.observe(arms, results[t, runs, arms])
+        if rule.kind in ("stopping", "threshold") and found:  # a late stop waits for a pair
+            what = "finite" if rule.kind == "stopping" else "a C above 0 and finite"
+            right = np.isfinite(found[-1]) & ((found[-1] > 0.0) | (rule.kind == "stopping"))
+            _require(right.all(), f"{words} must return numbers that are {what}; got {found[-1]}")
+    return found
+
+
+def _arrays(given: tuple[Any, ...]) -> dict[str, Any]:
+    """The arrays that a rule can reach."""
+    held: dict[str, Any] = {"log_det": given[1]} if len(given) > 1 else {}
+    for each in given:
+        held |= each._asdict() if isinstance(each, Pairs) else {}
+        held |= {**vars(each), **vars(each.fits)} if isinstance(each, Round) else {}
+    return {name: array for name, array in held.items() if isinstance(array, np.ndarray)}
 
 
 def check_algorithm(algorithm: str | Algorithm, *, runs: int = 200, seed: int = 0) -> None:
@@ -260,7 +227,7 @@ def _check_replay(algorithm: Algorithm, instance: Instance, seed: int) -> None:
         again.tell(same, value)
 
 
-def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int = 0) -> None:
+def check_strategy(strategy: Callable[[Question], Strategy], *, seed: int = 0) -> None:
     """Check a strategy that makes plans (see ``shortlist.plans.strategy.Strategy``).
 
     Its first plan must span the features and every plan must ask for something; it names m arms, with b
@@ -270,20 +237,21 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     Parameters
     ----------
     strategy : callable
-        Given a ``ReducedProblem``, returns a strategy that has seen no results; usually a class.
+        Given a ``Question``, returns a strategy that has seen no results; usually a class.
     seed : int
         Given to the strategy for ties.
 
     Examples
     --------
-    >>> from functools import partial
     >>> from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
-    >>> check_strategy(partial(PairsInDoubtStrategy, budget=60))
+    >>> check_strategy(PairsInDoubtStrategy)
     """
     means = 0.5 + 0.4 * (FEATURES @ THETA)
-    task = ReducedProblem(np.column_stack([FEATURES, np.ones(6)]), 2, 0.5, 0.05, 0.0)
+    features = np.column_stack([FEATURES, np.ones(6)])
+    problem = Problem.of(features, 2, sigma=0.5, intercept=False)
+    task = Question.plain(problem, features)
     now, twin = strategy(task), strategy(task)
-    rank = np.linalg.matrix_rank(task.features[now.plan > 0])
+    rank = np.linalg.matrix_rank(features[now.plan > 0])
     _require(
         rank == 4, f"the first plan must span the 4 dimensions of the features; it spans {rank}"
     )
@@ -298,16 +266,16 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
         told += int(now.plan.sum())
         turn += 1
         pulled = np.repeat(np.arange(len(means)), now.plan)
-        results = PlanResults.of(len(means), pulled, means[pulled])
+        results = pulled, means[pulled]
         before, other = _held(now), now.copy()
-        other.decide(results, seed)
+        other.decide(*results, seed)
         _require(
             _same(before, _held(now)),
             "a copy must be independent, but deciding on it changed the original: replace arrays, "
             "never write into them",
         )
-        now.decide(results, seed)
-        twin.decide(results, seed)
+        now.decide(*results, seed)
+        twin.decide(*results, seed)
         _require(
             _same(_held(now), _held(twin)),
             f"a strategy must depend on its results only, but two with the same results differ after "
@@ -320,9 +288,9 @@ def check_strategy(strategy: Callable[[ReducedProblem], Strategy], *, seed: int 
     _check_plan(now, task, turn)  # a study may be reopened after its stop
 
 
-def _check_plan(now: Strategy, task: ReducedProblem, turn: int) -> None:
+def _check_plan(now: Strategy, task: Question, turn: int) -> None:
     """Raise where what a strategy shows after ``turn`` plans cannot be."""
-    when, arms = f"after {turn} plans", len(task.features)
+    when, arms = f"after {turn} plans", task.arms
     plan = np.asarray(now.plan)
     whole = np.issubdtype(plan.dtype, np.integer) and plan.shape == (arms,)
     asks = whole and plan.min() >= 0 and plan.max() > 0

@@ -21,7 +21,6 @@ import shortlist
 from command_line import asked, does, fails, fill, fingerprint, mean, run, write
 from paths import DOCS
 from shortlist.cli.app import app
-from shortlist.simulation import precompilation
 
 
 def test_help_names_the_commands_and_shows_examples() -> None:
@@ -379,8 +378,3 @@ def test_a_failure_of_another_file_is_not_taken_for_the_output(
     monkeypatch.setattr(program, "app", broken)
     with pytest.raises(OSError, match=r"somewhere\.txt"):
         program.main()
-
-
-def test_the_help_of_compile_names_every_kind() -> None:
-    words = re.findall(r"\w+", run("compile", "--help").stdout)
-    assert set(precompilation.KINDS) <= set(words)

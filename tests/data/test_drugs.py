@@ -41,7 +41,7 @@ def test_each_drug_has_its_own_rewards_and_features() -> None:
     assert len(cases) == 180
     for arm, name in enumerate(instance.names):
         own = [reward for drug, reward, _ in cases if drug == name]
-        np.testing.assert_allclose(instance.parameters[:, arm], own, atol=1e-12)
+        np.testing.assert_allclose(instance.rewards.table[:, arm], own, atol=1e-12)
     # The ids that Figure 1c's drugs have in epilepsy_scores.csv, read off by eye.
     import pandas as pd
 
@@ -65,7 +65,7 @@ def test_the_published_columns_are_in_the_logs_order() -> None:
     raw = np.loadtxt(shortlist.data.path("rewards_cosine_10drugs_18samples.csv"))
     for column, name in enumerate(drugs.PUBLISHED_COLUMNS):
         np.testing.assert_array_equal(
-            published.parameters[:, published.names.index(name)], raw[:, column]
+            published.rewards.table[:, published.names.index(name)], raw[:, column]
         )
     label = {drug: sign for drug, _, sign in cases}
     best = {name for name, sign in label.items() if sign > 0}

@@ -10,7 +10,7 @@ from reproduction.errata import algorithm_of, errata, settings_in_words
 from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA, ONE_THRESHOLD, SIGMA
 from reproduction.panels import OMEGA_01, PANELS, PI_6
 from shortlist.catalog.registry import find_algorithm
-from shortlist.rules.thresholds import published_regularization
+from shortlist.gifa.thresholds import published_regularization
 
 
 @pytest.mark.parametrize(

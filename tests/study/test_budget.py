@@ -9,10 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import shortlist
-from budgets import begin, result
-from shortlist.plans.pairs_in_doubt import PairsInDoubtStrategy
-from shortlist.plans.results import PlanResults
-from shortlist.plans.strategy import ReducedProblem
+from budgets import begin, play, result, spending
 from shortlist.study.budget import estimated_error, share_of_wrong
 
 # How sure it says it is
@@ -20,7 +17,7 @@ from shortlist.study.budget import estimated_error, share_of_wrong
 PLAYS = 150
 
 
-def play(
+def played(
     generator: np.random.Generator, *, sigma: float = 0.5, epsilon: float = 0.0
 ) -> tuple[float, bool]:
     """One budget on a random problem with noise of s.d. 0.5: the estimate, and whether it erred."""
@@ -28,18 +25,15 @@ def play(
     m, budget = int(generator.integers(1, K)), int(generator.integers(2 * N, 60))
     features = generator.standard_normal((K, N))
     means = features @ generator.standard_normal(N)
-    strategy = PairsInDoubtStrategy(ReducedProblem(features, m, sigma, 0.05, epsilon), budget)
-    while not strategy.spent:
-        noise = 0.5 * np.sqrt(strategy.plan) * generator.standard_normal(K)
-        strategy.decide(PlanResults(strategy.plan, strategy.plan * means + noise), 0)
-    assert strategy.results.pulls.sum() == budget
+    options: dict[str, Any] = {"sigma": sigma, "epsilon": epsilon}
+    strategy = play(spending(features, m, budget=budget, **options), means, generator)
+    assert strategy.total.pulls.sum() == budget
     share = share_of_wrong(
         features,
-        strategy.results.pulls,
+        strategy.total.pulls,
         strategy.means,
         strategy.inside,
-        sigma=sigma,
-        epsilon=epsilon,
+        **options,
         generator=generator,
     )
     return share, bool(means[strategy.inside].min() < np.sort(means)[-m] - epsilon)
@@ -55,20 +49,20 @@ def surprise(plays: list[tuple[float, bool]]) -> float:
 def test_the_estimated_error_is_what_happens() -> None:
     """Over random problems, and among those for which much or little was announced."""
     generator = np.random.default_rng(0)
-    plays = [play(generator) for _ in range(PLAYS)]
+    plays = [played(generator) for _ in range(PLAYS)]
     assert abs(surprise(plays)) < 3.0
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 1.0)):
         group = [each for each in plays if low <= each[0] < high]
         assert len(group) > 10
         assert abs(surprise(group)) < 3.0
-    assert abs(surprise([play(generator, epsilon=0.3) for _ in range(30)])) < 3.0
+    assert abs(surprise([played(generator, epsilon=0.3) for _ in range(30)])) < 3.0
 
 
 @pytest.mark.slow
 def test_an_estimated_error_with_half_the_noise_is_found_out() -> None:
     """The planted bug: the test before would not let it pass."""
     generator = np.random.default_rng(0)
-    assert surprise([play(generator, sigma=0.25) for _ in range(PLAYS)]) > 3.0
+    assert surprise([played(generator, sigma=0.25) for _ in range(PLAYS)]) > 3.0
 
 
 def test_the_estimated_error_of_two_arms_is_a_normal_tail() -> None:

@@ -8,15 +8,15 @@ import numpy as np
 
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
-from shortlist.designs.direction import Designs
+from shortlist.designs import Designs
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.numerics.order import largest_first
+from shortlist.gifa.thresholds import AUTO
+from shortlist.linalg import largest_first
 from shortlist.plans.guess_and_verify import MOST_ARMS as MOST_ARMS_GUESSED
 from shortlist.plans.guess_and_verify import Guided
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
-from shortlist.gifa.thresholds import AUTO
 
 # For more arms than a strategy has tables for.
 MANY_ARMS = GIFA(threshold=AUTO, name="m-LinGapE with the threshold auto")

@@ -6,7 +6,7 @@ import pkgutil
 from importlib import import_module
 
 from shortlist import plans
-from shortlist.catalog import gifa, tracking
+from shortlist.catalog import gifa
 from shortlist.catalog.gifa import ALIASES
 from shortlist.engine.algorithm import Algorithm
 from shortlist.errors import InvalidSetting, unknown_name
@@ -14,8 +14,8 @@ from shortlist.gifa.thresholds import AUTO
 
 
 def _found() -> dict[str, Algorithm]:
-    """Those of Table 1 and of ``tracking``, and what each module of ``plans`` has to offer."""
-    found: dict[str, Algorithm] = {**gifa.ALGORITHMS, **tracking.ALGORITHMS}
+    """Those of Table 1, LinGame, and what each module of ``plans`` has to offer."""
+    found: dict[str, Algorithm] = {**gifa.ALGORITHMS}
     for module in pkgutil.walk_packages(plans.__path__, f"{plans.__name__}."):
         found |= getattr(import_module(module.name), "ALGORITHMS", {})
     return found
@@ -28,7 +28,7 @@ NEEDING: dict[str, type[Algorithm]] = {
 }
 
 
-# Those that a person would choose among; the others are variants, and what was published.
+# Those that a person would choose among; the others are variants.
 USUAL = (
     *("Guess-and-verify", "Guess-and-verify (own results)", "m-LinGapE", "LinGIFA"),
     *("LinGame", "LUCB", "UGapE"),
@@ -43,13 +43,13 @@ def algorithms(*, all: bool = False) -> dict[str, str]:  # noqa: A002
     Parameters
     ----------
     all : bool
-        Whether to list their variants too, and those with the settings of published runs.
+        Whether to list their variants too.
 
     Examples
     --------
     >>> algorithms()["m-LinGapE"]
     'Réda et al. 2021; LinGapE for any m; pulls by greedy'
-    >>> len(algorithms()), len(algorithms(all=True)) > 25
+    >>> len(algorithms()), len(algorithms(all=True)) > 12
     (7, True)
     """
     return {name: ALGORITHMS[name].summary for name in (ALGORITHMS if all else USUAL)}
@@ -75,7 +75,5 @@ def find_algorithm(choice: str | Algorithm) -> Algorithm:
             raise InvalidSetting(kind.needs.words)
     name = ALIASES.get(choice, choice)
     if name not in ALGORITHMS:
-        published = "published" in choice
-        likely = [known for known in ALGORITHMS if known.endswith("(as published)") == published]
-        raise unknown_name("algorithm", choice, [AUTO, *likely])
+        raise unknown_name("algorithm", choice, [AUTO, *ALGORITHMS])
     return ALGORITHMS[name]

@@ -164,64 +164,26 @@ def shortlist(
 
 
 def algorithms(
-    every: Annotated[
-        bool, typer.Option("--all", help="Also variants, and those of published runs.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also variants.")] = False,
 ) -> None:
     """List the algorithms to choose among, with a line on each."""
     from shortlist.catalog.registry import NEEDING
     from shortlist.catalog.registry import algorithms as catalog
 
     known = catalog(all=every)
-    published = [name for name in known if name.endswith("(as published)")]
-    plain = [name for name in known if name not in published]
-    width = max(map(len, plain))
-    for name in plain:
+    width = max(map(len, known))
+    for name in known:
         say(f"{name:{width}}  {known[name]}")
     for name, kind in NEEDING.items():
         say(f"\n{kind.needs.heading}:" if kind.needs else "")
         say(f"{name:{width}}  {kind.summary}")
-    if published:
-        say("\nWith the settings of the authors' published runs, to reproduce those:")
-    for name in published:
-        say(name)
-
-
-COMPILE_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist compile                 # all of it: a minute or two
-$ shortlist compile few plans       # what most studies use
-$ NUMBA_CACHE_DIR=/opt/machine-code shortlist compile"""
-
-
-def compile_all(
-    kinds: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="KIND",
-            help="few, many, some, allocations, plans, classical, budgets, "
-            "thresholds or estimates; all if none.",
-        ),
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say nothing.")] = False,
-) -> None:
-    """Compile in advance, for a container or a cluster image.
-
-    A study compiles what it uses when that pays, and caches it: you need not
-    run this. The machine code is stored in the user's cache folder, or in
-    NUMBA_CACHE_DIR. It is made for this CPU, and made again after an upgrade.
-    """
-    from shortlist.simulation.precompilation import precompile
-
-    for kind in precompile(kinds or ()):
-        if not quiet:
-            say(f"{kind}: compiled")
 
 
 ALGORITHMS_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist algorithms
 $ shortlist algorithms --all | grep LinGIFA"""
 
-LAB, LOOK_UP, PAPER, MACHINE = "Lab", "Look up", "The paper", "This machine"
+LAB, LOOK_UP, PAPER = "Lab", "Look up", "The paper"
 for name, panel, command, examples in (
     ("init", LAB, init.init, init.EXAMPLES),
     ("new", LAB, new.new, new.EXAMPLES),
@@ -245,7 +207,6 @@ for name, panel, command, examples in (
     ("serve", LAB, serve.serve, serve.EXAMPLES),
     ("algorithms", LOOK_UP, algorithms, ALGORITHMS_EXAMPLES),
     ("repurpose", "Screen", repurpose.repurpose, repurpose.EXAMPLES),
-    ("compile", MACHINE, compile_all, COMPILE_EXAMPLES),
 ):
     app.command(name, cls=Command, rich_help_panel=panel, epilog=examples)(command)
 for each in data.app.registered_commands:

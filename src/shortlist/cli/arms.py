@@ -19,15 +19,13 @@ from shortlist.errors import InvalidSetting
 from shortlist.printable import count
 
 RETIRE_EXAMPLES = """[bold]Examples[/bold]
-$ shortlist retire screen.toml C07 --reason "no stock" --whatever-the-results
+$ shortlist retire screen.toml C07 --reason "no stock"
 $ shortlist retire screen.toml C09 --reason "toxic in a later assay"
 
 The arm is never asked for again, its open trials are cancelled, and the
-guarantee is about the others. With --whatever-the-results what was proven of the
-others stays: use it only if this arm, and no other in its place, would have been
-retired had all results been different. Without it the results so far only guide,
-and later ones prove the answer: only Guess-and-verify does that, and not with
-linear means of results in a range. It cannot be undone."""
+guarantee is about the others. What was proven of the others stays, or, if the arm
+was on the list, is collected again. Algorithms of gap indices cannot go on
+without an arm. It cannot be undone."""
 
 ADD_EXAMPLES = """[bold]Examples[/bold]
 $ shortlist add screen.toml C21 C22                   # without features
@@ -46,13 +44,6 @@ def retire(
         str | None, typer.Argument(metavar="ARM", help="Its name.", show_default=False)
     ] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why, for the record.")] = "",
-    whatever_the_results: Annotated[
-        bool,
-        typer.Option(
-            "--whatever-the-results",
-            help="It would have been retired whatever the results: what is proven stays.",
-        ),
-    ] = False,
     name: NameOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,7 +55,7 @@ def retire(
         )
     opened = open_study(study, name)
     before = len(opened.retired)
-    opened.retire(arm, reason=reason, whatever_the_results=whatever_the_results)
+    opened.retire(arm, reason=reason)
     again = "" if len(opened.retired) > before else " before"
     words = f"{arm} was retired{again}."
     say_state(opened, as_json, words, arm=arm)

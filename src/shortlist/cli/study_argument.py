@@ -121,7 +121,7 @@ def find_study(ctx: typer.Context) -> None:
         return
     elif "plate" in given and given["plate"] is None and given["arm"] is None:
         given["study"], given["plate"] = named, first
-    elif "whatever_the_results" in given and given["arm"] is None:
+    elif "reason" in given and "arm" in given and given["arm"] is None:
         given["study"], given["arm"] = named, first
     elif "arms" in given and given["features"] is None and not _is_place(first):
         given["study"], given["arms"] = named, [first, *(given["arms"] or ())]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import Mask, Reals
 
 
 class Certified(NamedTuple):
@@ -41,21 +41,21 @@ class Certified(NamedTuple):
     open_inside: Mask
     open_outside: Mask
 
-    def among(self, arms: Integers, count: int) -> Certified:
-        """The same where these arms are some of ``count``: the others cannot be listed."""
-        found = [np.full(count, other) for other in (False, True, False, False)]
-        for mask, known in zip(found, self[1:], strict=True):
-            mask[arms] = known
-        return Certified(self.epsilon, *found)
-
     @classmethod
     def by_pairs(
-        cls, listed: Mask, epsilon: float, passed: Mask, settled: Mask | None = None
+        cls,
+        listed: Mask,
+        epsilon: float,
+        passed: Mask,
+        of_listed: Mask | None = None,
+        of_others: Mask | None = None,
+        others: Mask | None = None,
     ) -> Certified:
-        """What pairs say: those that passed, and those whose bounds hold all at once.
+        """What pairs say: those that passed, and those that say something of each arm by itself.
 
-        Both have a row for each arm of ``listed`` and a column for every other, in order; by default
-        they are the same. ``epsilon`` is the least slack of all.
+        All have a row for each arm of ``listed`` and a column for each of the ``others``, in order; by
+        default these are all that are not listed, and pairs that passed say something of each of their
+        arms. ``epsilon`` is the least slack of all. Arms of neither kind are not needed.
 
         Examples
         --------
@@ -64,14 +64,17 @@ class Certified(NamedTuple):
         >>> [np.flatnonzero(each).tolist() for each in now[1:]]
         [[0], [3], [1], [2]]
         """
-        settled = passed if settled is None else settled
+        of_listed = passed if of_listed is None else of_listed
+        of_others = passed if of_others is None else of_others
+        others = ~listed if others is None else others
         everywhere = bool(passed.all())  # then the whole list is certified
         found = [np.zeros(len(listed), np.bool_) for _ in range(4)]
         inside, outside, open_inside, open_outside = found
-        inside[listed] = everywhere | settled.all(axis=1)
-        outside[~listed] = everywhere | settled.all(axis=0)
+        inside[listed] = everywhere | of_listed.all(axis=1)
+        outside[:] = ~(listed | others)
+        outside[others] = everywhere | of_others.all(axis=0)
         open_inside[listed] = ~passed.all(axis=1)
-        open_outside[~listed] = ~passed.all(axis=0)
+        open_outside[others] = ~passed.all(axis=0)
         return cls(max(epsilon, 0.0), *found)
 
     @classmethod

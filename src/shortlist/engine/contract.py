@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shortlist.aim import CERTAINTY, Aim
-from shortlist.arrays import NO_BLOCK, Integers, Mask, Reals
+from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.fits import Posterior
@@ -41,9 +41,6 @@ class Pace(NamedTuple):
     opening_pulls: str  # the same, after "whatever the results: "
     one_opening_pull: str  # what one of them is
     one_pull: str  # what a later one is for, before the pair of arms
-    # Evaluations, times the number of arms, that take some seconds to simulate; 0 where it takes as long
-    # however many there are.
-    simulated: int = 0
 
 
 ROUNDS = Pace(
@@ -52,7 +49,6 @@ ROUNDS = Pace(
     "initial pulls",
     "an initial pull",
     "was chosen to compare",
-    simulated=40_000_000,
 )
 PLANS = Pace(
     True,
@@ -190,13 +186,6 @@ class AnyEngine(Protocol):
     ) -> Gaps:
         """The differences that the stopping rule reads; those of candidates may be left out."""
 
-    @property
-    def tests_linearity(self) -> bool:
-        """Whether it tests by itself that the means are linear."""
-
-    def against_linear(self, current: Any) -> float:
-        """The largest ln E so far against linear means, for ``tests_linearity``."""
-
     def certified(self, posterior: Posterior, current: Any, decision: Decision) -> Certified:
         """What is certain of the m arms of the last decision."""
 
@@ -241,8 +230,9 @@ class ChangingEngine(AnyEngine, Protocol):
 class Runs:
     """What many replicates gave, one row per run.
 
-    ``sums`` are those of each arm's results, where there is only one run. For audited runs,
-    ``by`` says what made the rounds. For audited runs, ``audited`` is how many of the samples tested whether the means are linear in the features, and
+    ``sums`` are those of each arm's results, where there is only one run; ``by`` says what made the
+    rounds, ``"NumPy"`` or ``"compiled"``. For audited runs,
+    ``audited`` is how many of the samples tested whether the means are linear in the features, and
     ``rejected`` whether they are not.
     """
 
@@ -262,5 +252,6 @@ def joined(parts: Iterable[Runs]) -> Runs:
     listed, columns = [replace(part, sums=None) for part in parts], dict[str, Any]()
     for column in fields(Runs):
         values: Any = [getattr(part, column.name) for part in listed]
-        columns[column.name] = None if values[0] is None else np.concatenate(values)
+        whole = values[0] is None or column.name == "by"
+        columns[column.name] = values[0] if whole else np.concatenate(values)
     return Runs(**columns)

@@ -16,7 +16,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import SingularDesign
-from shortlist.numerics.blockwise import condition, is_identity, squared_norms
+from shortlist.linalg import condition, is_identity, squared_norms
 
 WHOLE_UP_TO = 150  # arms, or twice the rank: with more, rows of G are made when they are read
 FIRST_REFRESH, REFRESH_EVERY = (
@@ -284,6 +284,7 @@ class Whole(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
@@ -308,6 +309,7 @@ class Whole(Fits):
         return growth
 
     def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
         K = self.G.shape[1]
         return self.G.reshape(-1, K).take(runs * K + arms, axis=0)
 
@@ -318,6 +320,7 @@ class Diagonal(Fits):
     relates = False
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         counted = self.regularization + self.pulls[runs] / self.noise
         if not (counted > 0.0).all():
             return False
@@ -329,6 +332,7 @@ class Diagonal(Fits):
         return pulls / self.noise
 
     def refresh_some(self, runs: Any) -> bool:
+        """As ``Fits.refresh_some``."""
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -343,6 +347,7 @@ class Diagonal(Fits):
         return self.noise[arms] + 1.0 / shifted
 
     def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, noise = self.runs, self.noise[arms]
         counted = self.regularization + self.pulls[runs, arms] / noise
         growth = noise + self.variances[runs, arms]
@@ -351,6 +356,7 @@ class Diagonal(Fits):
         return growth
 
     def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
         rows = np.zeros((len(arms), self.pulls.shape[1]))
         rows[np.arange(len(arms)), arms] = self.variances[runs, arms]
         return rows
@@ -367,20 +373,22 @@ class Rows(Fits):
         super().__init__(features, runs, **settings)
 
     def recompute(self, runs: Any, information: Reals) -> bool:
+        """As ``Fits.recompute``."""
         X = self.features
         V = information + self.regularization * np.eye(X.shape[1])
         if not is_positive(V):
             return False
         inverse = np.linalg.inv(V)
         inverse = 0.5 * (inverse + inverse.transpose(0, 2, 1))
-        told = (self.sums[runs] / self.noise) @ X
+        told = (self.sums[runs] / self.noise)[:, None, :] @ X
         half = X @ inverse
         self.inverse[runs] = inverse
-        self.means[runs] = (X @ (inverse @ told[:, :, None]))[:, :, 0]
+        self.means[runs] = (X @ (inverse @ told.transpose(0, 2, 1)))[:, :, 0]
         self.variances[runs] = np.einsum("rki,ki->rk", half, X)
         return True
 
     def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
+        """As ``Fits.update``."""
         runs, x = self.runs, self.features[arms]
         w = (self.inverse @ x[:, :, None])[:, :, 0]
         growth = self.noise[arms] + (x * w).sum(axis=1)
@@ -393,8 +401,13 @@ class Rows(Fits):
         return growth
 
     def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
         x = self.features[arms]
-        half = x @ self.inverse[0] if len(self) == 1 else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        half = (
+            x @ self.inverse[0]
+            if len(self) == 1
+            else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        )
         return half @ self.features.T
 
 

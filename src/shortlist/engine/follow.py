@@ -12,11 +12,9 @@ from shortlist.arrays import NO_BLOCK, Integers, Reals
 
 # What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
 # a stop. The others are the model's to do and never reach an engine: go on by verifying; with a larger
-# ε; without the arm, with the evidence so far or with later results as evidence only; with more arms.
+# ε; without the arm; with more arms; with one that comes back; put right the result taken in as the n-th.
 TAKE, SUPPOSE, DECIDE, REOPEN = 0, 1, 2, 3
-VERIFY, WIDEN, RETIRE, RETIRE_ANEW, ADD = 4, 5, 6, 7, 8
-# Of the model's too: let an arm come back; put the result right that was taken in as the n-th.
-READMIT, CORRECT = 9, 10
+VERIFY, WIDEN, RETIRE, ADD, READMIT, CORRECT = 4, 5, 6, 7, 8, 9
 
 
 @dataclass(frozen=True, eq=False)

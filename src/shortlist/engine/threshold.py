@@ -121,7 +121,7 @@ class AnyThreshold(Protocol):
         """What an arm's own interval is, where it is not the mean ± C standard errors."""
 
     @property
-    def needs_S(self) -> bool:
+    def needs_S(self) -> bool:  # noqa: N802
         """Whether it needs a bound S on ‖θ‖."""
 
     def why_not_proven(self, setting: ThresholdInputs) -> list[str]:

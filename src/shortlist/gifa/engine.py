@@ -19,7 +19,7 @@ from shortlist.engine.follow import DECIDE, REOPEN, SUPPOSE, TAKE, Position, Ste
 from shortlist.errors import SingularDesign
 from shortlist.gifa.round import Decided, Memory, Recipe, Round, decide
 from shortlist.gifa.simulated import simulated
-from shortlist.numerics.blockwise import is_identity
+from shortlist.linalg import is_identity
 from shortlist.rewards import Rewards
 from shortlist.seeds import Words
 
@@ -78,7 +78,6 @@ class Engine:
 
     recipe: Recipe
     searches: ClassVar[bool] = False  # all results are processed again where arms are retired
-    tests_linearity: ClassVar[bool] = False
 
     @property
     def setup(self) -> Setup:
@@ -218,7 +217,7 @@ class Engine:
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
-        return float(np.ravel(self.recipe.C(int(time), np.array([log_det])))[0])
+        return float(np.ravel(self.recipe.threshold_at(int(time), np.array([log_det])))[0])
 
     def estimates(self, posterior: Posterior, current: RoundNow) -> Estimates:
         """Means and variances by least squares."""
@@ -226,10 +225,6 @@ class Engine:
 
     def projected(self, current: RoundNow, count: int, rng: np.random.Generator) -> None:
         """The widths of intervals tell."""
-
-    def against_linear(self, current: RoundNow) -> float:
-        """Nothing: audits test that."""
-        return -math.inf
 
     def _read(self, posterior: Posterior, inside: Mask) -> Round:
         """The round as rules would read it now."""

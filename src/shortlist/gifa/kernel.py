@@ -14,7 +14,7 @@ from numba import njit
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.fits import STEEPEST, Diagonal, Fits, Whole
-from shortlist.gifa.round import COARSE, NEAR, Memory, Recipe
+from shortlist.gifa.round import COARSE, GRAIN, NEAR, Memory, Recipe
 from shortlist.gifa.thresholds import BUILT_IN, INFLATION, Computed, self_normalized
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
 from shortlist.seeds import Words
@@ -73,7 +73,7 @@ def columns(B, J, means, variances, roots, G, scale, floor, alone):
         mean, variance, root = means[j], variances[j], roots[j]
         if alone:
             for i in range(len(means)):
-                B[place, i] = (means[i] - mean) + scale * (roots[i] + root)
+                B[place, i] = (means[i] + scale * roots[i]) - (mean - scale * root)
         else:
             related = len(G) > 0
             for i in range(len(means)):
@@ -157,7 +157,7 @@ def rounds(
                 scale = C[now] * sigma
             else:
                 scale = math.sqrt(2.0 * (1.0 + INFLATION) * (level + 0.5 * log_det[0]))
-                scale = ((scale + COARSE) - COARSE) * sigma
+                scale = ((scale + COARSE) - COARSE + GRAIN) * sigma
             if alone:
                 for i in range(K):
                     roots[i] = math.sqrt(max(variances[i], 0.0))

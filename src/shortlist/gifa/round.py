@@ -13,14 +13,14 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.contract import Setup
 from shortlist.engine.fits import Fits, Rows
 from shortlist.gifa.lingame import Game
-from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, values_of
+from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
 from shortlist.seeds import Words, priorities
 
-NEAR = (
-    1e-9  # relative: two gap indices that differ by less are told apart by computing them in full
-)
+# Relative: two gap indices that differ by less are told apart by computing them in full.
+NEAR = 1e-9
 SORTED_UP_TO = 64  # arms: sorting is as fast as finding the m largest
-COARSE = 2.0**20  # added and taken away again: leaves 2⁻³² of a smaller number
+# The first, added to C and taken away again, leaves multiples of the other.
+COARSE, GRAIN = 2.0**20, 2.0**-32
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -139,15 +139,16 @@ class Recipe:
         """Whether pulls follow an allocation."""
         return "allocation" in self.rules["selection"].traits
 
+    @property
+    def asks_of_all(self) -> bool:
+        """Whether a rule of the user's own may read the m-th gaps of all arms."""
+        return any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
+
     @cached_property
     def may_stay(self) -> bool:
         """Whether J(t) may be kept on the word of its own m-th gaps, the others' left unknown."""
-        own = any(each.is_own and "mth_gaps" in each.needs for each in self.rules.values())
-        return (
-            self.rules["candidates"].name == "smallest_gap"
-            and not own
-            and self.rules["indices"] is paired
-        )
+        by_gaps = self.rules["candidates"] is smallest_gap
+        return by_gaps and self.rules["indices"] is paired and not self.asks_of_all
 
     @property
     def keeps_designs(self) -> bool:
@@ -170,10 +171,11 @@ class Recipe:
         return scale if scale.ndim else np.full(len(fits), scale)
 
     def coarse(self, observed: int, log_det: Reals) -> Reals:
-        """C to nine digits after the point, so that the order of sums in ln det decides nothing."""
-        return np.asarray((self.C(observed, log_det) + COARSE) - COARSE, np.float64)
+        """C to nine digits after the point, rounded up: the order of sums in ln det decides nothing."""
+        C = self.threshold_at(observed, log_det)
+        return np.asarray((C + COARSE) - COARSE + GRAIN, np.float64)
 
-    def C(self, observed: int, log_det: Reals) -> Reals:
+    def threshold_at(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
         return self.threshold(observed + (len(self.setup.initial) == 0), log_det)
 
@@ -190,6 +192,10 @@ class Decided(NamedTuple):
     statistic: Reals
     threshold: Reals
 
+    def among(self, runs: Mask) -> Decided:
+        """That of some of the runs."""
+        return Decided._make(each[runs] for each in self)
+
 
 class Memory:
     """What runs remember from one round to the next."""
@@ -201,7 +207,7 @@ class Memory:
     def keep(self, runs: Mask) -> None:
         """Keep some of the runs."""
         if self.last is not None:
-            self.last = Decided(*(each[runs] for each in self.last))
+            self.last = self.last.among(runs)
         if self.game is not None:
             self.game = self.game.among(runs)
 
@@ -406,7 +412,12 @@ class Round:
             mth, after = order[:, K - m, None], order[:, K - m - 1, None]
             return np.where(upper >= mth, after, mth) - lower
         if not self._few:
-            return self._mth_gaps_that_matter()
+            if self.recipe.may_stay:
+                return self._mth_gaps_that_matter()
+            arms, found = np.arange(K), np.full(K, np.inf)
+            js = arms if self.recipe.asks_of_all else self.candidates[0]
+            found[js] = self._mth_among(js, arms)
+            return found[None]
         B = np.array(self.columns(np.broadcast_to(np.arange(K), (len(self), K))))
         B[:, np.arange(K), np.arange(K)] = -np.inf
         return mth_largest(B, m)
@@ -417,7 +428,7 @@ class Round:
         The m-th largest B_ij of another arm j is at least the smallest B_ij over the m candidates i. As
         widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
         """
-        K, m, means = self.arms, self.m, self.means
+        m, means = self.m, self.means
         J = np.nonzero(inside)[1].reshape(len(self), m)
         B = np.array(self.columns(J))
         bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(
@@ -489,7 +500,7 @@ def decide(
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
     late = np.zeros(len(fits), np.bool_) if recipe.stops_late else None
-    if late is not None and last is not None and (last.b >= 0).all():
+    if late is not None and last is not None:
         # As published, the stop is tested before the next pair is chosen: on the pair of the round before,
         # by the results that came since.
         now.inside, now.b, now.c, now.gap = last.inside, last.b, last.c, now.index(last.c, last.b)
@@ -516,12 +527,12 @@ def decide(
 
     # The stop
     if late is not None:
-        statistic, stop = now.gap, late
+        statistic, stop = now.gap if last is None else before, late
         if late.any():
             assert last is not None
             now.inside = np.where(late[:, None], last.inside, now.inside)
             now.b, now.c = np.where(late, last.b, now.b), np.where(late, last.c, now.c)
-            now.gap = statistic = np.where(late, late_gap, now.gap)
+            now.gap = np.where(late, late_gap, now.gap)
     else:
         statistic = values_of(rules["stopping"], now, (len(fits),))
         stop = np.asarray(stops & (statistic <= now.epsilon))

@@ -7,9 +7,11 @@ it returns are values by which the loop chooses: the m largest, or the largest. 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -97,7 +99,10 @@ class Rule:
         return RULES.get(self.kind, {}).get(self.name) is not self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name where it is this package's, so that it stays the same object."""
+        """Pickle by name where a module has it, so that it stays the same object."""
+        module = self.function.__module__
+        if getattr(sys.modules.get(module), self.name, None) is self and module != "__main__":
+            return _of_module, (module, self.name)
         if not self.is_own:
             return _named, (self.kind, self.name)
         return Rule, tuple(getattr(self, name) for name in self.__dataclass_fields__)
@@ -105,6 +110,11 @@ class Rule:
 
 def _named(kind: str, name: str) -> Rule:
     return RULES[kind][name]
+
+
+def _of_module(module: str, name: str) -> Rule:
+    found: Rule = getattr(import_module(module), name)
+    return found
 
 
 RULES: dict[str, dict[str, Rule]] = {
@@ -176,8 +186,12 @@ def values_of(one: Rule, given: Any, shape: tuple[int, ...]) -> Reals:
         values = np.array(np.broadcast_to(np.asarray(returned, dtype=np.float64), shape))
     except (TypeError, ValueError):
         raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted") from None
+    if np.ndim(returned) < len(shape) and one.kind not in ("indices", "stopping"):
+        # An arm for each run would be broadcast in a study, where there is one run.
+        raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted")
     if np.isnan(values).any() or (len(shape) > 1 and (values.max(axis=-1) == -np.inf).any()):
-        raise wrong_answer(one, "numbers that are not defined (NaN), or −∞ everywhere")
+        came = "numbers that are not defined (NaN), or −∞ everywhere"
+        raise wrong_answer(one, "None" if returned is None else came)
     return values
 
 
@@ -193,7 +207,9 @@ def _words(returned: Any) -> str:
     return repr(returned) if shape is None else f"an array of shape {shape}"
 
 
-def _builtin(kind: str, *needs: str, traits: Iterable[str] = ()) -> Any:
+def _builtin(
+    kind: str, *needs: str, traits: Iterable[str] = ()
+) -> Callable[[Callable[..., Any]], Rule]:
     def decorate(function: Callable[..., Any]) -> Rule:
         made = rule(kind, needs=needs, traits=traits)(function)
         RULES[kind][made.name] = made
@@ -217,8 +233,9 @@ def paired(pairs: Pairs) -> Reals:
 @_builtin("indices")
 def individual(pairs: Pairs) -> Reals:
     """B_ij = U_i − L_j = μ̂_i − μ̂_j + Cσ(‖x_i‖_{V⁻¹} + ‖x_j‖_{V⁻¹}), each arm bounded alone."""
-    widths = np.sqrt(np.maximum(pairs.variance_i, 0.0)) + np.sqrt(np.maximum(pairs.variance_j, 0.0))
-    return np.asarray(pairs.mean_i - pairs.mean_j + pairs.scale * widths)
+    upper = pairs.mean_i + pairs.scale * np.sqrt(np.maximum(pairs.variance_i, 0.0))
+    lower = pairs.mean_j - pairs.scale * np.sqrt(np.maximum(pairs.variance_j, 0.0))
+    return np.asarray(upper - lower)
 
 
 # J(t), the m candidates (compute_Jt)
@@ -275,7 +292,7 @@ def optimized(now: Round) -> Reals:
     design = now.design
     behind = np.full(design.shape, -np.inf)
     np.divide(-now.pulls, design, out=behind, where=design > 0.0)
-    alike = ~(design > 0.0).any(axis=1)  # two arms that are alike up to rounding
+    alike = np.asarray(~(design > 0.0).any(axis=1))  # two arms that are alike up to rounding
     return np.where(alike[:, None], now.marked(now.b), behind) if alike.any() else behind
 
 

@@ -344,7 +344,7 @@ def expected_evidence(threshold: Threshold, setting: ThresholdInputs) -> float:
     time, rank = HORIZON * setting.rank, setting.rank
     shift = threshold.shift(setting)
     log_det = rank * math.log1p(HORIZON * setting.longest**2 / shift) if shift > 0.0 else 0.0
-    C = float(threshold.of(setting)(time, np.float64(log_det)))
+    C = float(threshold.of(setting)(time, np.array(log_det)))
     return 0.5 * C**2
 
 

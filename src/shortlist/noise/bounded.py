@@ -13,7 +13,7 @@ import numpy as np
 from shortlist.advice import setting
 from shortlist.arrays import Label
 from shortlist.errors import InvalidInput, InvalidSetting
-from shortlist.noise.noise import LARGEST, Choice, Noise, positive
+from shortlist.noise.noise import LARGEST, Noise, positive
 from shortlist.noise.spread import Found, Spread
 
 
@@ -44,15 +44,10 @@ class Bounded(Noise):
         """The ends of the range."""
         return [self.low, self.high]
 
-    def suited(
-        self,
-        sub_gaussian: Choice,
-        in_range: Choice,
-        own_sigma: Choice | None = None,
-        one_sigma: Choice | None = None,
-    ) -> Choice:
+    @property
+    def suits(self) -> str:
         """What is for results in a range, unless a class of one's own states a σ that says more."""
-        return in_range if self.sigma == (self.high - self.low) / 2.0 else sub_gaussian
+        return "in_range" if self.sigma == (self.high - self.low) / 2.0 else "sub_gaussian"
 
     def check_result(self, value: float) -> None:
         """Raise for a result outside the range."""
@@ -160,7 +155,7 @@ class InRange(Bounded):
 
 @dataclass(frozen=True)
 class StatedRange:
-    """Bounds for results in the range that is stated, at their own variance: σ is not used.
+    """Bounds for results in the range that is stated, where one is, at their own variance: σ is not used.
 
     Examples
     --------
@@ -169,7 +164,9 @@ class StatedRange:
     """
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range that is stated."""
+        """The results in the range that is stated; else the noise as it is stated."""
+        if stated.suits != "in_range":
+            return stated
         return InRange(*stated.limits, stated, algorithm)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from shortlist.advice import goes_on
 from shortlist.arrays import Label
-from shortlist.noise.noise import Choice, Noise
+from shortlist.noise.noise import Noise
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
 
 
@@ -35,15 +35,10 @@ class Estimated(Noise):
         """None."""
         return []
 
-    def suited(
-        self,
-        sub_gaussian: Choice,
-        in_range: Choice,
-        own_sigma: Choice | None = None,
-        one_sigma: Choice | None = None,
-    ) -> Choice:
-        """What is for normal noise of one σ that is not known, if there is such."""
-        return sub_gaussian if one_sigma is None else one_sigma
+    @property
+    def suits(self) -> str:
+        """What is for normal noise of one σ that is not known."""
+        return "one_sigma"
 
     @property
     def figure(self) -> str:
@@ -153,15 +148,10 @@ class EstimatedPerArm(Estimated):
 
     word = "estimate per arm"
 
-    def suited(
-        self,
-        sub_gaussian: Choice,
-        in_range: Choice,
-        own_sigma: Choice | None = None,
-        one_sigma: Choice | None = None,
-    ) -> Choice:
-        """What is for normal noise of which no σ is known, if there is such."""
-        return sub_gaussian if own_sigma is None else own_sigma
+    @property
+    def suits(self) -> str:
+        """What is for normal noise of which no σ is known."""
+        return "own_sigma"
 
     @property
     def figure(self) -> str:

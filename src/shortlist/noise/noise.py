@@ -157,7 +157,14 @@ class Noise(ABC):
         The last two are for a σ that is not known, of its own for each arm or one for all, where there are
         such.
         """
-        return sub_gaussian
+        choices = {"in_range": in_range, "own_sigma": own_sigma, "one_sigma": one_sigma}
+        found = choices.get(self.suits)
+        return sub_gaussian if found is None else found
+
+    @property
+    def suits(self) -> str:
+        """The name of that choice."""
+        return "sub_gaussian"
 
     @property
     def scale(self) -> float:
@@ -188,10 +195,6 @@ class Noise(ABC):
 
     def of_arms(self, arms: Integers) -> Noise:
         """The same noise where only these arms are left."""
-        return self
-
-    def among(self, arms: Integers, count: int) -> Noise:
-        """The same noise where these arms are some of ``count``: of the others nothing is known."""
         return self
 
     @property

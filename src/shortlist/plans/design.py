@@ -13,7 +13,7 @@ import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.errors import SingularDesign
-from shortlist.numerics.order import ALIKE
+from shortlist.linalg import ALIKE, span
 
 TINY = 1e-300
 SMALL, NOTHING = 1e-9, 1e-6  # of the largest eigenvalue; of an eigenvector: less is rounding
@@ -161,26 +161,9 @@ def rounded(x: Reals | None, wanted: Reals, few: int) -> Integers:
     if x is None:
         pulls = np.where(w > 0.0, np.maximum(pulls, 1), 0)
     else:
-        some = spanning(np.sqrt(np.maximum(w / total, 1e-6))[:, None] * x)
+        some = span(np.sqrt(np.maximum(w / total, 1e-6))[:, None] * x)
         pulls[some] = np.maximum(pulls[some], 1)
     return np.where(pulls > 0, np.maximum(pulls, few), 0)
-
-
-def spanning(x: Reals) -> Integers:
-    """Rows that span all, by Gram–Schmidt with pivots.
-
-    Examples
-    --------
-    >>> spanning(np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 0.5]])).tolist()
-    [1, 2]
-    """
-    rows, rest = list[int](), x.copy()
-    for _ in range(x.shape[1]):
-        sizes = (rest**2).sum(axis=1)
-        rows.append(int(np.argmax(sizes >= (1.0 - ALIKE) * sizes.max())))
-        unit = rest[rows[-1]] / math.sqrt(max(sizes[rows[-1]], TINY))
-        rest = rest - np.outer(rest @ unit, unit)
-    return np.array(rows)
 
 
 def whitened(x: Reals, precision: Reals) -> Reals:

@@ -34,8 +34,7 @@ DRAWS = 1000
 DEPARTURES = 10  # grid of the variance of departures from linear means
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
+class Results(NamedTuple):
     """Single results, in the order in which they came: what guesses are made from on blocks."""
 
     arms: Integers
@@ -50,11 +49,8 @@ class Results:
 
     def plus(self, arms: Integers, blocks: Integers, values: Reals) -> Results:
         """With more of them."""
-        return Results(
-            np.concatenate([self.arms, arms]),
-            np.concatenate([self.blocks, blocks]),
-            np.concatenate([self.values, values]),
-        )
+        more = zip(self, (arms, blocks, values), strict=True)
+        return Results(*(np.concatenate(each) for each in more))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +141,10 @@ class Guess:
         """Whether own results of all plans count together."""
         return self.x is None and self.question.noise.pools and self.question.shared is None
 
-    def add(self, arms: Integers, blocks: Integers, values: Reals) -> None:
+    def add(self, arms: Integers, blocks: Integers | None, values: Reals) -> None:
         """Take results in."""
         self.total = self.total.plus(arms, values)
-        if self.question.shared is not None:
+        if self.question.shared is not None and blocks is not None:
             self.singles = self.singles.plus(arms, blocks, values)
 
     # What is known
@@ -165,8 +161,7 @@ class Guess:
         if question.shared is not None:
             self._look_within()
         elif x is None:
-            pulls = total.pulls
-            nothing = np.zeros((0, question.arms))
+            pulls, nothing = total.pulls, np.zeros((0, question.arms))
             self.fit = Fit(total.averages, nothing, np.zeros(question.arms))
             self.noise = self._variances()
             own = np.where(pulls > 0, self.noise / np.maximum(pulls, 1), np.inf)
@@ -201,10 +196,8 @@ class Guess:
             matrix, white, scores = matrix / usual, white * math.sqrt(usual), scores / usual
         departure = math.inf
         if question.features is not None and relied is None:
-            basis = question.basis()
-            departure, white, null = nearly_linear_within(
-                basis, matrix, scores, float(noise.mean())
-            )
+            given = question.basis(), matrix, scores, float(noise.mean())
+            departure, white, null = nearly_linear_within(*given)
         means = white.T @ (white @ scores)
         means += self.total.sums.sum() / self.total.pulls.sum() - means[question.listable].mean()
         self.noise, self.fit = noise, Fit(means, white, np.zeros(arms), departure, null)
@@ -284,7 +277,9 @@ class Guess:
             pairs = pairs.only(apart < max(DOUBTFUL, float(apart.min()) + 0.5))
             level = PRICE - math.log(question.delta)
             missing: Reals | float = level
-            if self._features_tell(pairs):
+            # Where means seem so linear that features are what a guess is best made by.
+            departs = 2.0 * float(self.fit.own.mean()) < 0.5 * float(pairs.variances.mean())
+            if self.fit.departure < math.inf and departs:
                 x = question.basis()
         else:
             missing = np.minimum(pairs.missing, level + PRICE)
@@ -337,11 +332,6 @@ class Guess:
         white = whitened(self.x, w / noise)[:, arms]
         apart = [((white - white[:, each]) ** 2).sum(axis=0) for each in others]
         return np.asarray((needs * np.array(apart)).max(axis=1))
-
-    def _features_tell(self, pairs: OpenPairs) -> bool:
-        """Whether means seem so linear that features are what a guess is best made by."""
-        departs = 2.0 * float(self.fit.own.mean()) < 0.5 * float(pairs.variances.mean())
-        return self.fit.departure < math.inf and departs
 
 
 def nearly_linear(x: Reals, total: Totals, noise: Reals) -> Fit:

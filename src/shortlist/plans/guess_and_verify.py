@@ -10,35 +10,34 @@ import numpy as np
 
 from shortlist.advice import setting
 from shortlist.aim import CERTAINTY, Budget
+from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
-from shortlist.engine.algorithm import Algorithm, Need, Parts, Procedure
+from shortlist.engine.algorithm import Need, Procedure
+from shortlist.engine.threshold import ArmInterval, StrategyThreshold
 from shortlist.errors import InvalidSetting
-from shortlist.guarantee import BudgetClaim, Claim, no_guarantee
 from shortlist.noise import Noise
 from shortlist.noise.bounded import StatedRange
-from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
+from shortlist.plans.algorithm import ByPlans, OnBudget
+from shortlist.plans.noises import Common, InRange, Known, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
 from shortlist.problem import Problem, whole_number
 from shortlist.relation import Linear, Relation, Unrelated, relation_on
-from shortlist.gifa.thresholds import AUTO
-from shortlist.engine.threshold import ArmInterval, StrategyThreshold, ThresholdInputs
 
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"
 TAKEN = NO_BLOCKS.word, Pool.word, Random.word, Shift.word
 
-INTERVAL = ArmInterval(
-    "by its own results, at all times", "own results", "bounds by the arm's own results"
-)
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "√(2 ln(1/share)): what the evidence of every pair of a set must reach that was named beforehand.",
     "after Karnin 2016; proof: docs/proofs.md of shortlist",
     coverage="If what the guarantee assumes is true, the true mean of an arm lies within its bounds at all times "
     "at once with probability at least {level}, for each arm by itself and not for all arms together.",
-    interval=INTERVAL,
+    interval=ArmInterval(
+        "by its own results, at all times", "own results", "bounds by the arm's own results"
+    ),
 )
 REFUTED = StrategyThreshold(
     "refuted",
@@ -53,63 +52,27 @@ REFUTED = StrategyThreshold(
         "what the missing results allow",
     ),
 )
-NAMES = {
-    BY_FEATURES: "Guess-and-verify",
-    BY_OWN: "Guess-and-verify (own results)",
-    GUIDED: "Guess-and-verify (guided)",
-}
-SUMMARIES = {
-    BY_FEATURES: "names the m best when they are likely, then verifies them",
-    BY_OWN: "the same by the arms' own results, without features",
-    GUIDED: "guesses by the features, verifies without them",
+NAMES = {  # and what they do
+    BY_FEATURES: ("Guess-and-verify", "names the m best when they are likely, then verifies them"),
+    BY_OWN: (
+        "Guess-and-verify (own results)",
+        "the same by the arms' own results, without features",
+    ),
+    GUIDED: ("Guess-and-verify (guided)", "guesses by the features, verifies without them"),
 }
 
 
-def model_of(noise: Noise, arms: int) -> NoiseModel:
-    """What noise that is stated makes of plans and proofs."""
-    known = Known(np.broadcast_to(np.asarray(noise.deviations, np.float64), (arms,)).copy())
-    return noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common())
-
-
-def in_range(noise: Noise) -> bool:
-    """Whether all that is used of the noise is that results lie in a range."""
-    return noise.suited(False, True)
-
-
-@dataclass(frozen=True)
-class AsStated(StatedRange):
-    """Results in the range that is stated, where one is; else the noise as it is stated."""
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """As an algorithm takes it."""
-        return super().noise(stated, algorithm) if in_range(stated) else stated
-
-
-@dataclass(frozen=True)
-class OnBudget(Procedure):
+class Proving(OnBudget):
     """An algorithm that ends with a budget and proves what it can by then, on a problem."""
-
-    algorithm: GuessAndVerify
 
     @property
     def coverage(self) -> str:
         """How often the arms' own intervals contain their means, in a sentence."""
         return self.coverage_if(proven=True)
 
-    @property
-    def claim(self) -> Claim:
-        """That nothing is claimed beforehand: the results say at the end what they prove."""
-        assert self.algorithm.budget is not None
-        sure = f"with probability at least {1 - self.problem.delta:g}"
-        words = {
-            "statement": no_guarantee(self.algorithm.budget),
-            "extends": f"At its end it says up to which difference the list is right {sure}.",
-        }
-        return BudgetClaim(**{**vars(super().claim), **words})
-
 
 @dataclass(frozen=True)
-class GuessAndVerify(Algorithm):
+class GuessAndVerify(ByPlans):
     """Guess the m best by all results, name the guess, and verify it by later ones.
 
     Parameters
@@ -126,7 +89,7 @@ class GuessAndVerify(Algorithm):
 
     works = ("karnin",)
     adapted = True
-    results = AsStated()
+    results = StatedRange()
     takes = TAKEN
     uses_costs = True
     searches = True
@@ -138,12 +101,12 @@ class GuessAndVerify(Algorithm):
     @property
     def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
-        return NAMES[self.by]
+        return NAMES[self.by][0]
 
     @property
     def summary(self) -> str:  # type: ignore[override]
         """For tables."""
-        return f"Karnin 2016, adapted to any m; {SUMMARIES[self.by]}"
+        return f"Karnin 2016, adapted to any m; {NAMES[self.by][1]}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -154,14 +117,10 @@ class GuessAndVerify(Algorithm):
     def _of_budget(self) -> dict[str, Any]:
         return {} if self.budget is None else {"budget": self.budget}
 
-    def with_threshold(self, problem: Problem, threshold: Any) -> tuple[Algorithm, None]:
-        """The algorithm and None: what its evidence must reach is its own."""
-        if not (threshold is None or (isinstance(threshold, str) and threshold == AUTO)):
-            raise InvalidSetting(
-                f"{self.name} has no threshold that could be replaced: leave threshold=None, got "
-                f"{threshold!r}."
-            )
-        return self, None
+    @property
+    def procedure(self) -> type[Procedure]:
+        """What it is on a problem."""
+        return Procedure if self.budget is None else Proving
 
     def relation(self, problem: Problem) -> Relation:
         """What is assumed of how the means depend on the features."""
@@ -172,10 +131,8 @@ class GuessAndVerify(Algorithm):
         }
         return relation_on(problem, Unrelated if problem.blocks.once else kinds[self.by])
 
-    def bind(self, problem: Problem, threshold: Any = None) -> Procedure:
-        """The algorithm on a problem."""
-        self.with_threshold(problem, threshold)
-        problem.blocks.check_taken(self.name, self.takes)
+    def check(self, problem: Problem) -> None:
+        """Raise where the problem does not suit it."""
         if problem.blocks.once and not problem.noise.takes_range:
             raise InvalidSetting(
                 "the results of a pool are fixed numbers in a range: write "
@@ -187,28 +144,27 @@ class GuessAndVerify(Algorithm):
                 f"{self.name} is for {MOST_ARMS:,} arms at most, got {problem.arms:,}: use m-LinGapE, "
                 "or leave out arms that are known to be bad."
             )
-        parts = partial(self._parts, problem)
         if self.budget is None:
-            return Procedure(self, problem, parts, rebind=self.bind)
+            return
         first = len(Search(replace(self.question(problem), budget=np.inf), 0).slots.arms)
         if self.budget < first:
             raise InvalidSetting(
                 f"budget={self.budget} is too small: the first plan alone has {first:,} evaluations. "
                 f"Pass at least budget={first}, better several times as much."
             )
-        return OnBudget(self, problem, parts, rebind=self.bind)
 
-    def _parts(self, problem: Problem) -> Parts:
-        """What the procedure is made of."""
-        noise, relation = self.results.noise(problem.noise, self.name), self.relation(problem)
-        features = problem.reduced if relation.uses_features else np.eye(problem.arms)
-        setting = ThresholdInputs.of(
-            problem,
-            classical=not relation.uses_features,
-            rank=features.shape[1],
-            sigma=noise.scale,
-        )
-        engine = SearchEngine(
+    def on_budget(self, procedure: Procedure) -> str:
+        """What the results say at the end of a budget."""
+        sure = f"with probability at least {1 - procedure.problem.delta:g}"
+        return f"At its end it says up to which difference the list is right {sure}."
+
+    def bound(self, problem: Problem) -> StrategyThreshold:
+        """What its evidence must reach, in words."""
+        return REFUTED if problem.blocks.once else NAMED_SETS
+
+    def engine(self, problem: Problem, features: Reals, noise: Noise) -> SearchEngine:
+        """A search, or one on a pool."""
+        return SearchEngine(
             self.question(problem),
             features,
             problem.relative_noise,
@@ -217,7 +173,6 @@ class GuessAndVerify(Algorithm):
             CERTAINTY if self.budget is None else Budget(self.budget, proves=True),
             problem.blocks.number,
         )
-        return Parts(REFUTED if problem.blocks.once else NAMED_SETS, setting, relation, engine)
 
     def question(self, problem: Problem) -> Question:
         """What is asked, with the largest sought."""
@@ -226,10 +181,11 @@ class GuessAndVerify(Algorithm):
         shared = None
         if problem.blocks.exist:
             shared = Shared(requested=problem.blocks.shifts, controls=problem.controls.wells)
+        noise, known = problem.noise, Known(np.full(problem.arms, problem.noise.deviations))
         return Question(
             arms=problem.arms,
             m=problem.m,
-            noise=model_of(problem.noise, problem.arms),
+            noise=noise.suited(known, InRange(), own_sigma=Unknown(), one_sigma=Common()),
             delta=problem.delta,
             epsilon=problem.epsilon / scale_of(problem).width,
             costs=problem.costs.of_arms(problem.arms),
@@ -243,7 +199,7 @@ class GuessAndVerify(Algorithm):
 
 def scale_of(problem: Problem) -> Scale:
     """What results are made to lie between 0 and 1 by, where they lie in a range."""
-    if not in_range(problem.noise):
+    if problem.noise.suits != "in_range":
         return Scale()
     low, high = problem.noise.limits_given(problem.minimizes)
     return Scale(low, high - low)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -56,39 +56,21 @@ class Totals:
         return np.maximum(self.squares - 2.0 * means * self.sums + self.pulls * means**2, 0.0)
 
 
-@dataclass(frozen=True)
-class Pace:
-    """How long a plan is.
+class Pace(NamedTuple):
+    """How long a plan is."""
 
-    ``share`` of what seems to be lacking, ``shortest`` of what was evaluated so far at least.
-    """
-
-    share: float
-    shortest: float
-
-
-class Asked(Protocol):
-    """What of a question decides which evidence suits."""
-
-    @property
-    def paired(self) -> bool: ...  # noqa: D102
-    @property
-    def epsilon(self) -> float: ...  # noqa: D102
-    @property
-    def costs(self) -> Reals: ...  # noqa: D102
+    share: float  # of what seems to be lacking
+    shortest: float  # of what was evaluated so far, at least
 
 
 class Seen(Protocol):
     """A guess, as far as evidence is chosen by it."""
 
+    question: Any  # a ``Question``, which asks a ``NoiseModel``
     total: Totals
     noise: Reals
     weights: Reals
-
-    @property
-    def question(self) -> Asked: ...  # noqa: D102
-    @property
-    def x(self) -> Reals | None: ...  # noqa: D102
+    x: Reals | None
 
 
 class NoiseModel(ABC):
@@ -118,9 +100,7 @@ class NoiseModel(ABC):
     separates: ClassVar[bool] = True
     pools: ClassVar[bool] = False
     known: ClassVar[bool] = False
-    vague: ClassVar[float] = (
-        0.0  # results at the ends of the range that are added where it is bounded
-    )
+    vague: ClassVar[float] = 0.0  # results at the ends of a range that are added
     reach: ClassVar[float] = math.inf  # two means differ by no more
 
     @abstractmethod

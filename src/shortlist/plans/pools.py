@@ -48,7 +48,6 @@ class Told(NamedTuple):
     arms: Integers
     blocks: Integers
     values: Reals
-    evidence: bool
 
 
 @dataclass(eq=False)
@@ -71,7 +70,7 @@ class PoolNaming:
 
     def copy(self) -> PoolNaming:
         """An independent copy."""
-        return replace(self, of={arm: each.copy() for arm, each in self.of.items()})
+        return replace(self, of={arm: copy.copy(each) for arm, each in self.of.items()})
 
 
 class Seen(NamedTuple):
@@ -83,30 +82,18 @@ class Seen(NamedTuple):
 
 
 class PoolSearch:
-    """What is known, what was named, and the plan.
+    """What is known, what was named, and the plan: it answers what is asked of a ``Search``.
 
     Attributes
     ----------
-    question : Question
-        What is asked.
     size : int
         How many questions there are.
     table, known : array, K × N
         Results, and where there is one.
     record : list of Told
         All that was told, plan by plan.
-    slots : Slots
-        The cells of the plan.
     namings : list of PoolNaming
         What carries proof, beside what is known.
-    inside : array of bool, K
-        The m arms that would be answered now.
-    stopped : bool
-        Whether they are proven.
-    boundary : Boundary
-        The pair that is furthest from it.
-    guess : Seen
-        What is shown.
     """
 
     next_block = math.inf  # no result waits for its question to be asked
@@ -126,11 +113,8 @@ class PoolSearch:
     def copy(self) -> PoolSearch:
         """An independent copy."""
         twin = copy.copy(self)
-        twin.table, twin.known, twin._alive = (
-            self.table.copy(),
-            self.known.copy(),
-            self._alive.copy(),
-        )
+        for name in ("table", "known", "_alive"):
+            setattr(twin, name, getattr(self, name).copy())
         twin.record, twin.namings = list(self.record), [each.copy() for each in self.namings]
         return twin
 
@@ -138,7 +122,7 @@ class PoolSearch:
 
     def take(self, arms: Integers, blocks: Integers, values: Reals) -> None:
         """Take in the results of the plan, as many as there are, and make the next one."""
-        self._add(Told(arms, blocks, values, evidence=True))
+        self.advise(arms, blocks, values)
         self._decide()
 
     def advise(self, arms: Integers, blocks: Integers, values: Reals) -> None:
@@ -147,35 +131,27 @@ class PoolSearch:
         Evidence takes the questions in its own order, and no result before its turn: what is told
         early, or is not told, does not change it.
         """
-        self._add(Told(arms, blocks, values, evidence=False))
-
-    def _add(self, told: Told) -> None:
-        if len(told.arms):
-            self.record.append(told)
-            self._enter(told)
+        if len(arms):
+            self.record.append(Told(arms, blocks, values))
+            self._enter(self.record[-1])
 
     def _enter(self, told: Told) -> None:
         """Into the table; of two results of a cell the first one counts."""
+        table, known = self.table.reshape(-1), self.known.reshape(-1)
         cells, first = np.unique(told.arms * self.size + told.blocks, return_index=True)
-        new = ~self.known.reshape(-1)[cells]
-        cells, first = cells[new], first[new]
-        self.table.reshape(-1)[cells] = told.values[first]
-        self.known.reshape(-1)[cells] = True
+        new = ~known[cells]
+        table[cells[new]], known[cells[new]] = told.values[first[new]], True
 
     # What changes
 
     def retire(self, arm: int) -> None:
         """Go on without an arm."""
-        self._listed(arm, out=True)
+        self.question = self.question.listing(arm, out=True)
+        self._decide()
 
     def readmit(self, arm: int) -> None:
         """Go on with an arm that was retired: all that is known of it counts."""
-        self._listed(arm, out=False)
-
-    def _listed(self, arm: int, *, out: bool) -> None:
-        mask = self.question.out.copy()
-        mask[arm] = out
-        self.question = replace(self.question, out=mask)
+        self.question = self.question.listing(arm, out=False)
         self._decide()
 
     def add(self, question: Question) -> None:
@@ -392,10 +368,8 @@ class PoolSearch:
         bar = float(self.lowest[leaders].min(initial=1.0)) + self.question.epsilon
         for more in range(len(gone) + 1):
             level = -math.log(delta * share_at(number, moves + more))
-            known = (
-                self._is_sure(arm, bar) or self._peak(naming, arm, bar) >= level for arm in gone
-            )
-            if not gone or len(gone) - sum(known) <= more:
+            sure = [self._is_sure(a, bar) or self._peak(naming, a, bar) >= level for a in gone]
+            if len(gone) - sum(sure) <= more:
                 break
         return level
 
@@ -407,9 +381,8 @@ class PoolSearch:
 
     def _control(self, naming: PoolNaming) -> Reals:
         """What results are compared with, question by question."""
-        return (
-            self.table[naming.control].mean(axis=0) if naming.control.any() else np.zeros(self.size)
-        )
+        some = naming.control
+        return self.table[some].mean(axis=0) if some.any() else np.zeros(self.size)
 
     def _is_sure(self, arm: int, bar: float) -> bool:
         """Whether a mean is not above a bar whatever is still missing."""
@@ -422,8 +395,7 @@ class PoolSearch:
         found = math.inf
         for naming, level in zip(self.namings, levels, strict=True):
             if arm in naming.of:
-                lacks = level - self._peak(naming, arm, bar)
-                found = min(found, lacks)
+                found = min(found, level - self._peak(naming, arm, bar))
         return min(found, LONGEST)
 
     @property
@@ -482,10 +454,8 @@ class PoolSearch:
             -math.log(CERTAIN * self.question.delta * share_at(number, 0) / int(each.arms.sum()))
             for number, each in enumerate(self.namings)
         ]
-        pairs, singles = (
-            self._tops(c, levels) <= bars[:, None] + ALIKE
-            for levels in (self._levels(inside), single)
-        )
+        kinds = self._levels(inside), single
+        pairs, singles = (self._tops(c, levels) <= bars[:, None] + ALIKE for levels in kinds)
         if self.proven and (inside == self.inside).all():
             pairs[:] = True
         return pairs, singles, singles.copy()
@@ -510,8 +480,7 @@ class PoolSearch:
         least = np.sort(drawn, axis=1)[:, -self.question.m, None]
         missing = (~self.known[arms]).sum(axis=1)
         level = -math.log(self.question.delta * share_at(0, 0))
-        levels = self._levels(self.leaders)
-        bar = self._bar(self.inside)
+        levels, bar = self._levels(self.leaders), self._bar(self.inside)
         lacks = np.array([max(min(self._lacks(a, bar, levels), level), 0.0) for a in arms.tolist()])
         needs = self._needs(arms, least + self.question.epsilon, lacks, drawn)
         return np.asarray(np.where(drawn >= least, missing, needs).sum(axis=1))
@@ -561,10 +530,8 @@ class PoolSearch:
                 if (lacks := self._lacks(arm, bar, levels)) > 0.0:
                     hard.append((float(self._needs(arm, bar, lacks)), arm))
             c = max(hard)[1]
-        level = min(
-            (at for each, at in zip(self.namings, levels, strict=True) if c in each.of),
-            default=math.inf,
-        )
+        of_c = [at for each, at in zip(self.namings, levels, strict=True) if c in each.of]
+        level = min(of_c, default=math.inf)
         slack = float(self._tops(np.array([c]), levels)[0] - self.lowest[b])
         return Boundary(b, c, level, slack)
 

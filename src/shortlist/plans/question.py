@@ -8,7 +8,8 @@ from typing import Self
 import numpy as np
 
 from shortlist.arrays import Integers, Mask, Reals
-from shortlist.plans.noises import NoiseModel
+from shortlist.plans.noises import Known, NoiseModel
+from shortlist.problem import Problem
 
 SMALL = 1e-10  # of the largest singular value: less is rounding
 
@@ -66,6 +67,26 @@ class Question:
     shared: Shared | None = None
     budget: float = np.inf
 
+    @classmethod
+    def plain(cls, problem: Problem, features: Reals | None = None) -> Self:
+        """A problem with known σ and without blocks, with what is used of its features.
+
+        Examples
+        --------
+        >>> from shortlist.problem import Problem
+        >>> Question.plain(Problem.of(arms=["a", "b"], m=1, sigma=0.5)).sigma.tolist()
+        [0.5, 0.5]
+        """
+        sigma = np.full(problem.arms, problem.noise.deviations)
+        given = problem.arms, problem.m, Known(sigma), problem.delta, problem.epsilon
+        return cls(*given, problem.costs.of_arms(problem.arms), ~problem.listable, features)
+
+    @property
+    def sigma(self) -> Reals:
+        """σ of every arm, where it is known."""
+        assert isinstance(self.noise, Known)
+        return self.noise.sigma
+
     @property
     def listable(self) -> Mask:
         """Arms that may be listed."""
@@ -98,6 +119,12 @@ class Question:
     def without(self) -> Self:
         """The same with features that are not relied on."""
         return replace(self, relies=False)
+
+    def listing(self, arm: int, *, out: bool) -> Self:
+        """The same where an arm may not be listed, or may again."""
+        mask = self.out.copy()
+        mask[arm] = out
+        return replace(self, out=mask)
 
     def best(self, means: Reals) -> Mask:
         """The m arms of largest mean of those that may be listed; among equal ones the first."""

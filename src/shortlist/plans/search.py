@@ -22,7 +22,6 @@ from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.slots import Slots, turns_of
 from shortlist.proof.evidence import Pairs
-from shortlist.proof.intervals import Nothing
 from shortlist.proof.naming import Naming, share_of
 from shortlist.proof.plan import Plan
 
@@ -153,16 +152,11 @@ class Search:
 
     def retire(self, arm: int) -> None:
         """Go on without an arm."""
-        out = self.question.out.copy()
-        out[arm] = True
-        self._retired = self._retired | (out & ~self.question.out)
-        self._change(replace(self.question, out=out))
+        self._change(self.question.listing(arm, out=True))
 
     def readmit(self, arm: int) -> None:
         """Go on with an arm that was retired."""
-        out = self.question.out.copy()
-        out[arm] = False
-        self._change(replace(self.question, out=out))
+        self._change(self.question.listing(arm, out=False))
 
     def add(self, question: Question) -> None:
         """Let the question be about the arms that this one has more, after the others.
@@ -222,16 +216,9 @@ class Search:
 
     def _guess_anew(self) -> None:
         """A guess from all that is recorded."""
-        total, singles = Totals.none(self.question.arms), Results.none()
-        arms = [each.arms for each in self.record] or [np.zeros(0, np.int64)]
-        values = [each.values for each in self.record] or [np.zeros(0)]
-        total = total.plus(np.concatenate(arms), np.concatenate(values))
-        if self.question.shared is not None and self.record:
-            blocks = np.concatenate(
-                [each.blocks for each in self.record if each.blocks is not None]
-            )
-            singles = Results(np.concatenate(arms), blocks, np.concatenate(values))
-        self.guess = Guess(self.question, total, singles)
+        self.guess = Guess(self.question, Totals.none(self.question.arms), Results.none())
+        for each in self.record:
+            self.guess.add(each.arms, each.blocks, each.values)
 
     def _change(self, question: Question) -> None:
         """Another question. Of the namings stays what is proven beside it.
@@ -244,7 +231,7 @@ class Search:
         answered = self._is_proven and question.relies == self.question.relies, self.inside
         wide = self.question.out
         gone, more = question.out & ~wide, ~question.out & wide
-        kept = []
+        self._retired, kept = self._retired | gone, []
         for each in self.namings:
             for _ in range(int(gone.sum())):
                 each.move()
@@ -280,10 +267,6 @@ class Search:
         pairs, _, level = self._state(self.inside)
         self._at, self.slots = self._hardest(pairs, level), Slots.anywhere(np.zeros(0, np.int64))
 
-    @property
-    def _rng(self) -> np.random.Generator:
-        return np.random.default_rng([self.seed, int(self.guess.total.pulls.sum())])
-
     def _decide(self) -> None:
         """Whether the set is proven; and if not, what to name and to plan."""
         guess, question = self.guess, self.question
@@ -306,7 +289,8 @@ class Search:
         held &= bool((self.inside <= question.listable).all())
         self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
         pairs, naming, level = self._state(self.inside)
-        proven, rng = not len(pairs.b), self._rng
+        proven = not len(pairs.b)
+        rng = np.random.default_rng([self.seed, int(guess.total.pulls.sum())])
         self.stopped = proven and not self._has_budget
         if not proven and self._may_name():
             naming, level = self._name(pairs, naming, level, rng)
@@ -316,18 +300,17 @@ class Search:
             b, c = self._pairs_of(self.inside)
             differ = self._least(b, c) > 0.0
             pairs = self._open(b[differ], c[differ])
-        begun = None if naming is None else self._begun(naming)
+        begun = None
+        if naming is not None:  # arms may have been added since
+            begun = np.pad(naming.begun, (0, question.arms - len(naming.begun)))
         self._arrange(guess.plan(pairs, begun, level, rng))
-
-    def _begun(self, naming: Naming) -> Integers:
-        """How many results every arm had when these sets were named."""
-        return np.append(naming.begun, np.zeros(self.question.arms - len(naming.begun), np.int64))
 
     def _first(self, unseen: Mask) -> Integers:
         """A plan for arms of which nothing is known, with two at the edge to compare them with."""
         question, noise = self.question, self.question.noise
-        listable, x = question.listable, self._spanning_basis()
-        if x is not None:  # some results a dimension
+        listable, x = question.listable, None if question.features is None else question.basis()
+        if x is not None and (question.relies or 2 * x.shape[1] < question.arms):
+            # Some results a dimension.
             w = spread_design(x, listable, question.costs)
             return rounded(x, w * PER_DIMENSION * x.shape[1], noise.first)
         few = noise.first
@@ -339,14 +322,6 @@ class Search:
             unseen = unseen.copy()
             unseen[order[question.m - 1 : question.m + 1]] = True
         return np.where(unseen & listable, few, 0)
-
-    def _spanning_basis(self) -> Reals | None:
-        """The features, where a first plan has to span them only."""
-        question = self.question
-        if question.features is None:
-            return None
-        x = question.basis()
-        return x if question.relies or 2 * x.shape[1] < question.arms else None
 
     def _arrange(self, pulls: Integers) -> None:
         """Put the evaluations of a plan in order, on blocks where there are any."""
@@ -461,7 +436,10 @@ class Search:
             likely = 0.0
         elif guess.fit.departure == 0.0:
             likely += LINEAR_LIKELY
-        if not must and normal_share(pairs) < likely:  # one pair alone
+        from scipy.special import ndtr  # loads late
+
+        worst = (pairs.gaps / np.sqrt(pairs.variances)).min()
+        if not must and ndtr(worst) < likely:  # one pair alone, for normal errors
             return before
         votes = {key: 1.0} if must else guess.vote(self.inside, rng)
         if votes.get(key, 0.0) < likely:
@@ -576,9 +554,9 @@ class Search:
     def intervals(self, delta: float) -> tuple[Reals, Reals]:
         """Bounds on the mean of every arm by itself, by plans since one was last broken off."""
         question, total, found = self.question, Totals.none(self.question.arms), None
-        shared = question.shared
+        shared, unknown = question.shared, np.full(question.arms, math.inf)
         if shared is not None and (shared.requested or not question.noise.pools):
-            return Nothing(question.arms).bounds(delta)
+            return -unknown, unknown
         # Results of different arms on one block depend on each other.
         linear = self.guess.x is not None and shared is None
         for number, plan in enumerate(self.record):
@@ -587,15 +565,11 @@ class Search:
             if found is not None and plan.evidence:
                 found.after(plan if linear else replace(plan, features=None))
             total = total.plus(plan.arms, plan.values)
-        low, high = Nothing(question.arms).bounds(delta)
-        if found is not None:
-            low, high = found.bounds(delta)
-        if not (question.noise.known or question.noise.pools):
-            # How many results one had of its last plan may depend on them.
-            low, high = (
-                np.where(self._retired, -math.inf, low),
-                np.where(self._retired, math.inf, high),
-            )
+        low, high = (-unknown, unknown) if found is None else found.bounds(delta)
+        if question.noise.known or question.noise.pools:
+            return low, high
+        # How many results a retired arm had of its last plan may depend on them.
+        low, high = np.where(self._retired, -unknown, low), np.where(self._retired, unknown, high)
         return low, high
 
     def best_slack(self) -> tuple[Mask, float]:
@@ -610,10 +584,3 @@ class Search:
         slacks = {key: self.slack(mask) for key, mask in sets.items()}
         best = min(slacks, key=lambda key: slacks[key])
         return sets[best], slacks[best]
-
-
-def normal_share(pairs: OpenPairs) -> float:
-    """The chance that the most doubtful pair alone is right, for normal errors."""
-    from scipy.special import ndtr  # loads late
-
-    return float(ndtr((pairs.gaps / np.sqrt(pairs.variances)).min()))

@@ -7,8 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, cast
+from functools import cached_property
+from operator import methodcaller
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +21,11 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Setup
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
-from shortlist.numerics.random import seed_stream
-from shortlist.plans.engine import make_pulls
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
-from shortlist.plans.results import PlanResults
 from shortlist.plans.search import Search
 from shortlist.proof.naming import share_of
-from shortlist.rules import rewards
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Recorded, Rewards, drawer
 
 LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions
@@ -178,9 +175,7 @@ class Progress:
         inside = question.best(lowest)
         outside = question.listable & ~inside
         most = (lowest + missing)[outside].max(initial=-np.inf)
-        if not missing[
-            question.listable
-        ].any():  # then the answer is about all of it, also after a stop
+        if not missing[question.listable].any():  # the answer is about all of it, also after a stop
             return True
         settled = most <= lowest[inside].min() + question.epsilon * search.size
         return bool(settled and self.beside and not search.stopped)
@@ -228,9 +223,7 @@ class Progress:
         after.search.take(*_columns(after.results))
         for change in after.pending:
             change(after.search)
-        after.pending, after.beside = [], []
-        after._plan_anew()
-        vars(self).update(vars(after))
+        self._become(after)
 
     def change(self, change: Callable[[Search], None], *, wait: bool = False) -> None:
         """Let the question change, at the end of the plan if it is to ``wait`` for that.
@@ -249,6 +242,9 @@ class Progress:
             after.search.interrupt()
         for each in (*after.pending, change):
             each(after.search)
+        self._become(after)
+
+    def _become(self, after: Progress) -> None:
         after.pending, after.beside = [], []
         after._plan_anew()
         vars(self).update(vars(after))
@@ -263,8 +259,7 @@ class Progress:
         """Put a result right, wherever it went."""
         for plan, numbers in enumerate(self.recorded):
             if number in numbers:
-                at = plan, numbers.index(number), value
-                self.judge(partial(_corrected, at=at))
+                self.judge(methodcaller("correct", plan, numbers.index(number), value))
                 return
         for listed in (self.results, self.beside):
             for place, each in enumerate(listed):
@@ -287,17 +282,8 @@ class Progress:
         """What was decided: the pair, and what to evaluate next."""
         first = self.lacking(Counter(), ()) or Cell(NO_ARM)
         at = self.search.boundary
-        return Decision(
-            stop=stop,
-            arm=first.arm,
-            queued=None,
-            b=at.b,
-            c=at.c,
-            threshold=math.sqrt(2.0 * at.level),
-            gap=at.slack,
-            statistic=at.slack,
-            block=first.block,
-        )
+        pair = at.b, at.c, math.sqrt(2.0 * at.level), at.slack, at.slack
+        return Decision(stop, first.arm, None, *pair, first.block)
 
     def lacking(self, supposed: Counter[Cell], set_aside: Collection[int]) -> Cell | None:
         """The first that the plan lacks, without what is ``supposed`` to come; None if it lacks nothing."""
@@ -328,10 +314,6 @@ class Progress:
                 if (cell := Cell(arm, block)) not in gone:
                     return cell
             block += 1
-
-
-def _corrected(search: Search, at: tuple[int, int, float]) -> None:
-    search.correct(*at)
 
 
 def _columns(results: list[Result]) -> tuple[Integers, Integers, Reals]:
@@ -374,13 +356,16 @@ class SearchEngine:
         self.scale, self.aim, self.pool = scale, aim, pool
 
     searches = True
-    tests_linearity = False
-    benefits_from_threads = False
 
     def _search(self, seed: int) -> Search:
         if self.pool is not None:
             return cast(Search, PoolSearch(self.question, self.pool, seed))  # it answers the same
         return Search(self.question, seed)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the stop compares the arms' own intervals, not differences of two means."""
+        return False
 
     @property
     def adjusts(self) -> bool:
@@ -398,6 +383,7 @@ class SearchEngine:
             epsilon=self.question.epsilon * self.scale.width,
             noise=self.noise,
             initial=self._search(0).slots.arms,
+            alone=self.alone,
             aim=self.aim,
             pace=PLANS,
         )
@@ -460,8 +446,8 @@ class SearchEngine:
         now.decide()
         while now.is_over and not now.search.stopped:
             now.decide()
-        if not position.is_initialized and posterior.refresh_if_spanning():
-            pass
+        if not position.is_initialized:
+            posterior.refresh_if_spanning()
         position.is_initialized = True
         position.is_stopped = now.search.stopped
 
@@ -537,20 +523,15 @@ class SearchEngine:
         now.begin(seed)
         decision, supposed = now.decision(stop=False), Counter[Cell]()
         shared = self.question.shared
-        named = shared is not None and not shared.requested
 
         def decide(supposing: list[Cell], set_aside: Collection[int]) -> Decision | None:
-            apart = (
-                named or not self.question.shared
-            )  # else it does not matter on which block they are
+            # Where blocks are asked for as they come, it does not matter on which one results are.
+            apart = shared is None or not shared.requested
             supposed.update(each if apart else Cell(each.arm) for each in supposing)
             lacks = {cell.arm for cell, n in now.wanted.items() if n > 0}
             found = now.lacking(supposed, set_aside)
-            if found is None and lacks & set(
-                set_aside
-            ):  # more of the others would not end the plan
-                return None
-            found = found or now.beyond(supposed, set_aside)
+            if found is None and not lacks & set(set_aside):  # else more would not end the plan
+                found = now.beyond(supposed, set_aside)
             return found and decision._replace(arm=found.arm, block=found.block)
 
         return decide
@@ -582,12 +563,7 @@ class SearchEngine:
         return Estimates(means, variances, (low, high), noise)
 
     def gaps(
-        self,
-        posterior: Posterior,
-        now: Progress,
-        decision: Decision,
-        *,
-        outside_only: bool = False,
+        self, posterior: Posterior, now: Progress, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
         """Differences of means at the boundary; −∞ for arms that may not be listed.
 
@@ -599,16 +575,9 @@ class SearchEngine:
         gap = np.where(inside, means[c] - means, means - means[b])
         ends = np.where(inside, every, b), np.where(inside, c, every)
         upper = np.maximum(search.bounds(*ends), gap)
-        lower = np.full(len(gap), -np.inf)
-        listable = search.question.listable
-        shown = (
-            self.scale.width * np.where(listable, each, -np.inf) for each in (gap, lower, upper)
-        )
-        return Gaps(b, *shown)
-
-    def against_linear(self, now: Progress) -> float:
-        """Nothing: a study tests it."""
-        return -math.inf
+        nothing = np.full(len(gap), -np.inf)
+        gap, upper = (np.where(search.question.out, nothing, each) for each in (gap, upper))
+        return Gaps(b, self.scale.width * gap, nothing, self.scale.width * upper)
 
     def projected(self, now: Progress, count: int, rng: np.random.Generator) -> Reals | None:
         """About how many results it still takes, for means drawn ``count`` times."""
@@ -618,35 +587,26 @@ class SearchEngine:
     def certified(self, posterior: Posterior, now: Progress, decision: Decision) -> Certified:
         """What is certain as of the last plan that is in."""
         search, inside = now.search, now.inside
-        outside = ~inside & search.question.listable
-        if not outside.any():
+        others = ~inside & search.question.listable
+        if not others.any():
             return Certified.by_statistic(inside, self.question.epsilon, -math.inf)
-        pairs, of_inside, of_outside = search.passed(inside)
-        nothing = np.zeros(len(inside), np.bool_)
-        sure, unneeded, open_inside, open_outside = (nothing.copy() for _ in range(4))
-        sure[inside] = pairs.all() | of_inside.all(axis=1)
-        unneeded[outside] = pairs.all() | of_outside.all(axis=0)
-        open_inside[inside], open_outside[outside] = ~pairs.all(axis=1), ~pairs.all(axis=0)
-        unneeded |= search.question.out
-        slack = max(search.slack(inside), 0.0) * self.scale.width
-        return Certified(slack, sure, unneeded, open_inside, open_outside)
+        slack = search.slack(inside) * self.scale.width
+        return Certified.by_pairs(inside, slack, *search.passed(inside), others=others)
 
     # Simulation
 
-    def replicate(
-        self, reward: Rule, parameters: Reals, seeds: NDArray[np.uint64], max_samples: int
-    ) -> Runs:
+    def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first plan to the stop."""
-        runs = [self._simulated(reward, parameters, int(seed), max_samples) for seed in seeds]
+        runs = [self._simulated(rewards, int(seed), max_samples) for seed in seeds]
         inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
         only = sums[0] if len(seeds) == 1 else None
         return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
 
     def _simulated(
-        self, reward: Rule, parameters: Reals, seed: int, most: int
+        self, rewards: Rewards, seed: int, most: int
     ) -> tuple[Mask, bool, NDArray[np.int64], Reals]:
         """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, pulls, sums."""
-        search, draw = self._search(seed), self._drawn(reward, parameters, seed)
+        search, draw = self._search(seed), self._drawn(rewards, seed)
         arms = self.question.arms
         pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
         while not search.stopped and pulls.sum() < most:
@@ -660,36 +620,23 @@ class SearchEngine:
             search.take(*slots, (values - self.scale.low) / self.scale.width)
         return search.inside, search.stopped, pulls, sums
 
-    def _drawn(
-        self, reward: Rule, parameters: Reals, seed: int
-    ) -> Callable[[Integers, Integers], Reals]:
+    def _drawn(self, rewards: Rewards, seed: int) -> Callable[[Integers, Integers], Reals]:
         """Results of some cells in a simulated run.
 
-        Of recorded rewards a block is a row, drawn by the block's number. Other rewards are drawn for
-        every cell by itself.
+        Of recorded rewards a block is a row: of a pool the row of its number, else one that is drawn for
+        it. Other results have nothing to do with blocks.
         """
-        if reward is rewards.recorded and self.pool is not None:
-            return lambda arms, blocks: np.asarray(parameters[blocks, arms])
-        if reward is rewards.recorded and self.question.shared is not None:
-            generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
+        if not isinstance(rewards, Recorded) or not (self.pool or self.question.shared):
+            draw = drawer(rewards, seed)
+            return lambda arms, blocks: draw(arms)
+        table = rewards.table
+        if self.pool is not None:
+            return lambda arms, blocks: np.asarray(table[blocks, arms])
+        generator, drawn = np.random.default_rng([SALT, seed]), list[int]()
 
-            def of_rows(arms: Integers, blocks: Integers) -> Reals:
-                while len(drawn) <= blocks.max(initial=0):
-                    drawn.extend(generator.integers(len(parameters), size=1024).tolist())
-                return np.asarray(parameters[np.array(drawn)[blocks], arms])
+        def of_rows(arms: Integers, blocks: Integers) -> Reals:
+            while len(drawn) <= blocks.max(initial=0):
+                drawn.extend(generator.integers(len(table), size=1024).tolist())
+            return np.asarray(table[np.array(drawn)[blocks], arms])
 
-            return of_rows
-        simulate: Any = make_pulls if reward.is_compiled else make_pulls.interpret
-        call, stream = reward.pointer, np.zeros(4, np.uint64)
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(seed), stream)
-
-        def each(arms: Integers, blocks: Integers) -> Reals:
-            results, values = PlanResults.none(self.question.arms, len(arms)), np.empty(len(arms))
-            plan = np.bincount(arms, minlength=self.question.arms)
-            with np.errstate(over="ignore"):
-                simulate(plan, call, parameters, stream, len(arms), results)
-            values[np.argsort(arms, kind="stable")] = results.values
-            return values
-
-        return each
+        return of_rows

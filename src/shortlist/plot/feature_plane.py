@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from shortlist.numerics.blockwise import WHOLE
+from shortlist.linalg import WHOLE
 from shortlist.plot.arms import (
     CHALLENGER,
     INSIDE,

@@ -115,7 +115,7 @@ class Own:
         self.variances[seen] = noise[seen] / counts
         self.squares[seen] = spread / np.maximum(counts - 1, 1) / counts
         self.errors[seen] = EPS * (abs(offset) + (counts + 2.0) * sizes)
-        self._left = float((spread / noise[seen]).sum()), float((counts - 1).sum())
+        self.left = per_degree((spread / noise[seen]).sum(), (counts - 1).sum())
 
     def estimates(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
         """The difference of two averages, and its information."""
@@ -129,23 +129,13 @@ class Own:
 
     def weights(self, b: Integers, c: Integers) -> Reals:
         """1/n of the results of b, −1/n of those of c."""
-        at = np.full(len(self.counts), -1)
-        at[self.cells.arms] = np.arange(len(self.cells.arms))
-        k = np.zeros((len(b), len(self.cells.arms)))
-        some = np.flatnonzero((at[b] >= 0) & (at[c] >= 0) & (b != c))
-        k[some, at[b[some]]] = 1.0 / self.counts[b[some]]
-        k[some, at[c[some]]] = -1.0 / self.counts[c[some]]
-        return k
+        place = places(self.cells.arms, len(self.counts))
+        return signs(place[b], place[c], len(self.cells.arms)) / self.cells.counts
 
     def spread(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
         """The sum of the variances of two averages, and the lesser of their degrees of freedom."""
         degrees = np.minimum(self.counts[b], self.counts[c]) - 1.0
         return self.squares[b] + self.squares[c], degrees
-
-    @property
-    def left(self) -> tuple[float, float]:
-        """The spread of all arms around their averages."""
-        return self._left[0] / max(self._left[1], 1.0), self._left[1]
 
 
 class Linear:
@@ -172,10 +162,8 @@ class Linear:
         self.found = found + self.at_cells.T @ residuals  # once refined: offsets are large
         away = values - self._levels(values, cells.counts / self.noise)
         away = away - (white @ self.found)[cells.of_result]
-        self._left = (
-            float((away**2 / self.noise[cells.of_result]).sum()),
-            float(len(values) - self.root.shape[1] - self._number_of_levels),
-        )
+        free = len(values) - self.root.shape[1] - self._number_of_levels
+        self.left = per_degree((away**2 / self.noise[cells.of_result]).sum(), free)
         means = cells.sums(away) / cells.counts
         away = away - means[cells.of_result]
         #: Of every cell: n · (variance of its results), for `spread`.
@@ -243,37 +231,25 @@ class Linear:
             )
         return seen, np.where(np.isfinite(degrees), degrees - 1.0, 0.0)
 
-    @property
-    def left(self) -> tuple[float, float]:
-        """The residuals of the fit."""
-        return self._left[0] / max(self._left[1], 1.0), self._left[1]
-
 
 class Within(Linear):
     """Least squares with an unknown level for every block, on features or (None) arm by arm."""
 
     def __init__(
-        self,
-        arms: Integers,
-        values: Reals,
-        noise: Reals,
-        blocks: Integers,
-        features: Reals | None = None,
+        self, arms: Integers, values: Reals, noise: Reals, blocks: Integers, features: Reals | None
     ) -> None:
         cells = Cells.of(arms, blocks)
         self._place: Integers | None = None
         if features is None:
             seen = np.unique(arms)
-            self._place = np.full(len(noise), len(seen))  # arms without results: a row of zeros
-            self._place[seen] = np.arange(len(seen))
+            self._place = places(seen, len(noise))  # arms without results: a row of zeros
             features = np.eye(len(seen) + 1, len(seen))
         self._blocks = cells.blocks
         self._number_of_levels = int(cells.blocks.max(initial=-1)) + 1
         self._of_result = cells.blocks[cells.of_result]
-        offset = per_block(cells.blocks[cells.of_result], np.ones(len(values)), values)
+        offset = per_block(self._of_result, np.ones(len(values)), values)
         self._fit(cells, values - offset[self._of_result], noise, features)
-        raw = float(np.sqrt((values**2 / noise[arms]).sum()))
-        self.size = max(self.size, raw)
+        self.size = max(self.size, float(np.sqrt((values**2 / noise[arms]).sum())))
 
     def _row(self, arms: Integers) -> Integers:
         return arms if self._place is None else self._place[arms]
@@ -307,12 +283,7 @@ class Paired:
     """
 
     def __init__(
-        self,
-        arms: Integers,
-        values: Reals,
-        noise: Reals,
-        blocks: Integers,
-        features: Reals | None = None,
+        self, arms: Integers, values: Reals, noise: Reals, blocks: Integers, features: Reals | None
     ) -> None:
         seen, row = np.unique(arms, return_inverse=True)
         place = np.unique(blocks, return_inverse=True)[1]
@@ -322,8 +293,7 @@ class Paired:
         self.table[row[::-1], place[::-1]] = (values - level[place])[::-1]  # the first of several
         self.known = ~np.isnan(self.table)
         self.table[~self.known] = 0.0
-        self.noise, self.place = noise, np.full(len(noise), len(seen))
-        self.place[seen] = np.arange(len(seen))
+        self.noise, self.place = noise, places(seen, len(noise))
         self.cells = Cells(seen, np.zeros_like(seen), np.ones_like(seen), row)
         self.fit: Within | None = None
         if features is not None and len(seen):
@@ -337,11 +307,7 @@ class Paired:
             k = self.fit.weights(b, c)
             k[np.abs(k) <= 1e-12 * np.abs(k).max(axis=1, initial=0.0)[:, None]] = 0.0
             return k
-        k = np.zeros((len(b), len(self.cells.arms)))
-        p, q = self.place[b], self.place[c]
-        some = np.flatnonzero((p < k.shape[1]) & (q < k.shape[1]) & (p != q))
-        k[some, p[some]], k[some, q[some]] = 1.0, -1.0
-        return k
+        return signs(self.place[b], self.place[c], len(self.cells.arms))
 
     def sizes(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
         """Σ |k| and Σ k² · noise."""
@@ -392,10 +358,26 @@ class Paired:
         _, n, squares = self._summed(b, c)
         return squares / np.maximum(n * (n - 1.0), 1.0), np.maximum(n - 1.0, 0.0)
 
-    @property
-    def left(self) -> tuple[float, float]:
-        """Nothing: where arms are alike, blocks have levels."""
-        return 0.0, 0.0
+    left = 0.0, 0.0  # where arms are alike, blocks have levels
+
+
+def per_degree(squares: float, degrees: float) -> tuple[float, float]:
+    """What residuals make of σ², and their degrees of freedom."""
+    return float(squares) / max(float(degrees), 1.0), float(degrees)
+
+
+def places(seen: Integers, arms: int) -> Integers:
+    """Where each arm is among those that were seen; how many these are if it is not."""
+    found = np.full(arms, len(seen))
+    found[seen] = np.arange(len(seen))
+    return found
+
+
+def signs(b: Integers, c: Integers, many: int) -> Reals:
+    """1 at the place of b and −1 at that of c, pairs × so many places; 0 where one of them has none."""
+    k, some = np.zeros((len(b), many)), np.flatnonzero((np.maximum(b, c) < many) & (b != c))
+    k[some, b[some]], k[some, c[some]] = 1.0, -1.0
+    return k
 
 
 def chunks(pairs: int, width: int, most: int = TABLE) -> Iterator[slice]:

@@ -186,17 +186,12 @@ KAPPAS, NODES = np.linspace(0.0, LARGEST_BET, 1001), 120
 
 
 @cache
-def _quadrature() -> tuple[Reals, Reals]:
-    return np.polynomial.legendre.leggauss(NODES)
-
-
-@cache
 def log_means(degrees: int) -> Reals:
     """The logarithm of E exp(κ T₊/√(1 + T²/ν)) at KAPPAS for Student's T with ν degrees of freedom.
 
     It is convex in κ, so that values in between are bounded from above by interpolation.
     """
-    nodes, weights = _quadrature()
+    nodes, weights = np.polynomial.legendre.leggauss(NODES)
     angles = 0.25 * math.pi * (nodes + 1.0)  # T/√(1 + T²/ν) = √ν sin
     density = np.log(0.25 * math.pi * weights) + (degrees - 1.0) * np.log(np.cos(angles))
     exponents = math.sqrt(degrees) * KAPPAS[:, None] * np.sin(angles) + density

@@ -4,30 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.proof.evidence import Evidence, Pairs
+from shortlist.proof.increments import log_sum
 from shortlist.proof.naming import least_slack
 from shortlist.proof.plan import Plan
-from shortlist.proof.pooled import TILTS, distinct_values
+from shortlist.proof.pooled import TILTS, tilted
 
 SURE = 200  # results of 0 of an arm whose mean is known to be 0
 WIDE = 60  # steps of a bisection
-
-
-class Intervals(Protocol):
-    """What the plans say of every arm by itself."""
-
-    def after(self, plan: Plan) -> None:
-        """Take in the results of a plan."""
-        ...
-
-    def bounds(self, delta: float) -> tuple[Reals, Reals]:
-        """Lower and upper bounds: those of an arm hold at all times with a probability of 1 − δ."""
-        ...
 
 
 class Compared:
@@ -46,10 +34,7 @@ class Compared:
     """
 
     def __init__(
-        self,
-        kind: Callable[[Pairs, Reals], Evidence],
-        sizes: Reals,
-        most: float | None = None,
+        self, kind: Callable[[Pairs, Reals], Evidence], sizes: Reals, most: float | None = None
     ) -> None:
         self.K, self.sizes, self.most = len(sizes), sizes, most
         pairs = Pairs(np.array([self.K]), self.K + 1)
@@ -87,13 +72,8 @@ class InRange:
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
         size = len(self.pulls)
-        old = plan.arms < size
-        seen, values, times = distinct_values(plan.arms[old], plan.values[old])
-        self.above, self.below = self.above.copy(), self.below.copy()
-        np.add.at(self.above, seen, times[:, None] * np.log1p(np.multiply.outer(values, TILTS)))
-        np.add.at(
-            self.below, seen, times[:, None] * np.log1p(np.multiply.outer(1.0 - values, TILTS))
-        )
+        above, below = tilted(plan, size)
+        self.above, self.below = self.above + above, self.below + below
         pulls = self.pulls + plan.pulls[:size]
         sums = self.averages * self.pulls + plan.sums[:size]
         self.pulls, self.averages = pulls, sums / np.maximum(pulls, 1.0)
@@ -110,21 +90,9 @@ class InRange:
         for _ in range(WIDE):
             x = 0.5 * (low + high)
             e = told - self.pulls[:, None] * np.log1p(np.multiply.outer(x, TILTS))
-            top = e.max(axis=1)
-            enough = top + np.log(np.exp(e - top[:, None]).sum(axis=1)) >= level
+            enough = log_sum(e) >= level
             low, high = np.where(enough, x, low), np.where(enough, high, x)
         return low
 
 
-class Nothing:
-    """Where results tell only of differences."""
-
-    def __init__(self, arms: int) -> None:
-        self.arms: Integers = np.arange(arms)
-
-    def after(self, plan: Plan) -> None:
-        """Take in nothing."""
-
-    def bounds(self, delta: float) -> tuple[Reals, Reals]:
-        """None."""
-        return np.full(len(self.arms), -np.inf), np.full(len(self.arms), np.inf)
+Intervals = Compared | InRange

@@ -10,7 +10,7 @@ of all sets of all namings add up to at most δ: every naming has a share of it,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
 import numpy as np
@@ -19,6 +19,8 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.proof.contrasts import TINY
 from shortlist.proof.evidence import Evidence
 from shortlist.proof.plan import Plan
+
+Asked = Callable[[Integers, Integers], Reals]
 
 #: Of δ, for each naming; later ones have REST/(k(k + 1)), k = 1, 2, …
 SHARES, REST = (0.85, 0.09, 0.03), 0.03
@@ -100,11 +102,6 @@ class Naming:
         twin.peak, twin._seen = self.peak.copy(), self._seen.copy()
         return twin
 
-    @property
-    def sets(self) -> list[Mask]:
-        """The sets, as masks of the arms there were."""
-        return [np.frombuffer(key, dtype=bool) for key in self.risks]
-
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan, if they are evidence."""
         if plan.evidence:
@@ -144,6 +141,12 @@ class Naming:
         known[known] = self.about[b[known]] & self.about[c[known]]
         return known
 
+    def _of_known(self, b: Integers, c: Integers, other: float, ask: Asked) -> Reals:
+        """What is asked of pairs; ``other`` of those that the naming does not have."""
+        found, known = np.full(len(b), other), np.flatnonzero(self.has(b, c))
+        found[known] = ask(b[known], c[known])
+        return found
+
     def level(self, inside: Mask) -> float:
         """What ln E must reach for this set; infinite if it was not named."""
         known = self.evidence.pairs.K
@@ -154,24 +157,15 @@ class Naming:
 
     def missing(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """What ln E of each pair lacks: 0 or less where it has passed, ∞ if the naming has no such pair."""
-        lacks = np.full(len(b), np.inf)
-        known = np.flatnonzero(self.has(b, c))
-        lacks[known] = level - self._peaks(b[known], c[known], level, epsilon)
-        return lacks
+        return self._of_known(b, c, np.inf, lambda p, q: level - self._peaks(p, q, level, epsilon))
 
     def reached(self, b: Integers, c: Integers, epsilon: float) -> Reals:
         """The largest ln E of each pair so far; −∞ if the naming has no such pair."""
-        found = np.full(len(b), -np.inf)
-        known = np.flatnonzero(self.has(b, c))
-        found[known] = self._peaks(b[known], c[known], math.inf, epsilon)
-        return found
+        return self._of_known(b, c, -np.inf, lambda p, q: self._peaks(p, q, math.inf, epsilon))
 
     def now(self, b: Integers, c: Integers, epsilon: float) -> Reals:
         """The ln E of each pair by all plans so far; −∞ if the naming has no such pair."""
-        found = np.full(len(b), -np.inf)
-        known = np.flatnonzero(self.has(b, c))
-        found[known] = self.evidence.log_e(b[known], c[known], epsilon)
-        return found
+        return self._of_known(b, c, -np.inf, lambda p, q: self.evidence.log_e(p, q, epsilon))
 
     def _peaks(self, b: Integers, c: Integers, level: float, epsilon: float) -> Reals:
         """The largest ln E so far, up to date where it was below ``level``."""
@@ -186,10 +180,7 @@ class Naming:
 
     def least_slacks(self, b: Integers, c: Integers, level: float) -> Reals:
         """The least slack with which each pair passes now; ∞ if there is none."""
-        least = np.full(len(b), np.inf)
-        known = np.flatnonzero(self.has(b, c))
-        least[known] = least_slack(self.evidence, b[known], c[known], level)
-        return least
+        return self._of_known(b, c, np.inf, lambda p, q: least_slack(self.evidence, p, q, level))
 
     def again(self, plans: Sequence[Plan], epsilon: float) -> None:
         """Evidence anew from all plans of the study, with the bets of then: a value was corrected."""
@@ -198,7 +189,7 @@ class Naming:
         for plan in plans[self.since :]:
             if plan.evidence:
                 self.after(plan)
-                for inside in self.sets:
+                for inside in [np.frombuffer(key, dtype=bool) for key in self.risks]:
                     b, c = np.flatnonzero(inside), np.flatnonzero(~inside)
                     self.reached(np.repeat(b, len(c)), np.tile(c, len(b)), epsilon)
 
@@ -244,21 +235,3 @@ def least_slack(
         if not len(todo):
             break
     return np.where(excess[1] >= 0.0, ends[1], np.inf)
-
-
-def difference_bounds(
-    namings: Iterable[tuple[Naming, float]], b: Integers, c: Integers
-) -> tuple[Reals, Reals]:
-    """Bounds on μ_b − μ_c: the tightest of these namings, each with the level ln E must reach.
-
-    A bound from one naming alone errs with a probability of at most exp(−level) for each pair and side;
-    that many pairs' bounds hold together, or the tightest of several, takes as many risks. Where a
-    naming has no such pair (b, or for the upper bound c, was in none of its sets) it says nothing.
-    """
-    low, high = np.full(len(b), -np.inf), np.full(len(b), np.inf)
-    for naming, level in namings:
-        has = np.flatnonzero(naming.evidence.pairs.has(b, c))
-        low[has] = np.maximum(low[has], -least_slack(naming.evidence, b[has], c[has], level))
-        has = np.flatnonzero(naming.evidence.pairs.has(c, b))
-        high[has] = np.minimum(high[has], least_slack(naming.evidence, c[has], b[has], level))
-    return low, high

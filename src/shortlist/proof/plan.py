@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.proof.contrasts import Cells, Contrasts, Linear, Own, Paired, Within, sums_of
+from shortlist.proof.contrasts import Contrasts, Linear, Own, Paired, Within, sums_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +65,6 @@ class Plan:
     def sums(self) -> Reals:
         """The sum of the results of every arm."""
         return sums_of(self.arms, self.values, len(self.noise))
-
-    @cached_property
-    def squares(self) -> Reals:
-        """The sum of the squares of the results of every arm."""
-        return sums_of(self.arms, self.values**2, len(self.noise))
-
-    @cached_property
-    def spread(self) -> Reals:
-        """The sum of the squares of the results of every arm, around their average."""
-        away = self.values - (self.sums / np.maximum(self.pulls, 1))[self.arms]
-        return sums_of(self.arms, away**2, len(self.noise))
-
-    @cached_property
-    def cells(self) -> Cells:
-        """Arms that have results, on the blocks that they are on."""
-        return self.contrasts.cells
 
     @cached_property
     def contrasts(self) -> Contrasts:

@@ -64,15 +64,10 @@ class PooledBets:
 
     def after(self, plan: Plan) -> None:
         """Take in the results of a plan."""
-        old = plan.arms < self.pairs.K  # arms may have been added since
-        arms, values = plan.arms[old], plan.values[old]
         self.pulls = self.pulls + plan.pulls[: self.pairs.K]
         self.sums = self.sums + plan.sums[: self.pairs.K]
-        seen, row, times = distinct_values(arms, values)
-        told, fall = np.zeros((2, self.pairs.K, len(TILTS)))
-        np.add.at(told, seen, times[:, None] * np.log1p(np.multiply.outer(row, TILTS)))
-        np.add.at(fall, seen, times[:, None] * np.log1p(np.multiply.outer(1.0 - row, TILTS)))
-        self.above, self.below = self.above + told, self.below + fall
+        above, below = tilted(plan, self.pairs.K)
+        self.above, self.below = self.above + above, self.below + below
 
     def log_e(self, b: Integers, c: Integers, slack: float | Reals) -> Reals:
         """A lower bound on the least ln E(x)."""
@@ -187,6 +182,16 @@ class PooledBets:
         bend = o * (o + 1.0) * moments[:, 0, 2] + n * (n + 1.0) * moments[:, 2, 0]
         bend = (bend - 2.0 * n * o * moments[:, 1, 1]) / total - slope**2
         return top + np.log(total), slope, bend
+
+
+def tilted(plan: Plan, arms: int) -> tuple[Reals, Reals]:
+    """Σ ln(1 + αy) and Σ ln(1 + α(1 − y)) over results of the first so many arms, arms × TILTS."""
+    old = plan.arms < arms  # arms may have been added since
+    seen, row, times = distinct_values(plan.arms[old], plan.values[old])
+    found = np.zeros((2, arms, len(TILTS)))
+    for told, y in zip(found, (row, 1.0 - row), strict=True):
+        np.add.at(told, seen, times[:, None] * np.log1p(np.multiply.outer(y, TILTS)))
+    return found[0], found[1]
 
 
 def distinct_values(arms: Integers, values: Reals) -> tuple[Integers, Reals, Reals]:

@@ -8,7 +8,6 @@ drawn then, uniformly and independently of all else. Proof: docs/proofs.md, "Poo
 from __future__ import annotations
 
 import math
-from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -69,6 +68,8 @@ class Refutation:
     over R. So 1 + λ(h − u) has a mean of at most 1, for every λ ≥ 0 and β that depend on the past only
     and keep it positive. λ does not depend on θ: wealth grows with θ, and holds for whichever is chosen.
 
+    Arrays are replaced and never changed: a copy costs nothing.
+
     Parameters
     ----------
     order : array of int
@@ -87,10 +88,6 @@ class Refutation:
         """Before the first number."""
         self.done, self.peak, self._at = 0, 0.0, math.nan
         self._wealth: Reals | None = None
-
-    def copy(self) -> Refutation:
-        """An independent copy: arrays are replaced, never changed."""
-        return copy(self)
 
     def after(self, row: Reals, known: Mask, control: Reals, bar: float) -> None:
         """Take in what is known by now, in the order; what came early waits for its turn."""

@@ -7,7 +7,6 @@ import platform
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy
 
 from shortlist._version import __version__
@@ -257,13 +256,12 @@ def software() -> dict[str, str]:
     Examples
     --------
     >>> list(software())
-    ['shortlist', 'Python', 'NumPy', 'Numba']
+    ['shortlist', 'Python', 'NumPy']
     """
     return {
         "shortlist": __version__,
         "Python": platform.python_version(),
         "NumPy": numpy.__version__,
-        "Numba": numba.__version__,
     }
 
 

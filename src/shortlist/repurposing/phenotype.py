@@ -151,7 +151,6 @@ def predict_phenotype(
         clamps=np.where(knocked == FREE, clamped, knocked)[np.newaxis],
         seed=seed,
         max_steps=semantics.max_steps,
-        workers=1,
     )
     if not walks.reached[0, 0] and semantics.unsettled == "error":
         raise InvalidSetting(

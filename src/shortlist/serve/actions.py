@@ -237,21 +237,21 @@ def widen(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def retire(study: Study, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Never ask for an arm again: ``{"arm": …, "reason": …, "whatever_the_results": false}``.
+    """Never ask for an arm again: ``{"arm": …, "reason": …}``.
 
     Examples
     --------
     >>> from shortlist import Study
     >>> study = Study(arms=["ash", "elm", "oak"], m=1, sigma=0.1, seed=0)
-    >>> given = {"arm": "oak", "reason": "out of stock", "whatever_the_results": True}
+    >>> given = {"arm": "oak", "reason": "out of stock"}
     >>> retire(study, given)["retired"]
     ['oak']
     """
-    check_names(given, needed=["arm", "reason"], others=["whatever_the_results"])
-    arm, whatever = given["arm"], given.get("whatever_the_results", False)
+    check_names(given, needed=["arm", "reason"])
+    arm = given["arm"]
     if not isinstance(arm, str):
         raise InvalidInput("arm must be the name of an arm, a text: nothing was changed.")
-    study.retire(arm, reason=given["reason"], whatever_the_results=whatever)
+    study.retire(arm, reason=given["reason"])
     return state(study)
 
 

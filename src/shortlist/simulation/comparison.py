@@ -2,37 +2,46 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    CancelledError,
-    Future,
-    wait,
-)
-from contextlib import contextmanager
+from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
-from typing import Any
+from pickle import PicklingError
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+from joblib import Parallel, delayed, effective_n_jobs
+from rich.console import Console
+from rich.progress import Progress, TimeRemainingColumn
 
 from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
-from shortlist.engine.contract import Runs, joined
-from shortlist.errors import InvalidSetting, warn_caller
-from shortlist.numerics.random import run_seeds
+from shortlist.engine.contract import AnyEngine, Runs, joined
+from shortlist.errors import InvalidSetting, ShortlistError, warn_caller
 from shortlist.problem import Problem, checked_seed, suspicious_delta, whole_number
-from shortlist.simulation.chunk import Chunk, Sender, ThreadSender, chunks_of
+from shortlist.rewards import Rewards, drawer
+from shortlist.seeds import Words, run_seeds
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
-from shortlist.study.insight.audit import is_audited
-from shortlist.study.running.executors import check_sendable, find_executor, is_dask_client, is_lost
+from shortlist.study.insight.audit import chosen_arms, is_audited, judge, sample_of
 
-LEAST_CHUNKS, MOST_CHUNKS = 4, 16  # of a worker, so that all end at about the same time
-RUNS_A_CHUNK = 8  # or more, where that leaves every worker enough chunks
-ATTEMPTS = 3  # to send a lost chunk again; Dask itself has tried as often before it says so
+FEW = 200  # runs in all, which are made before another process has started
+# Runs at least that go through their rounds together, as fewer take nearly as long: so many, or so many
+# arms in all of them.
+WIDE, ARMS = 100, 5000
+PLANS, SHARES = 5, 16  # runs that make plans, one after another: of a share, and shares of a worker
+SALT = 0x61756469  # the audit's rewards are others than the run's
+
+
+class Share(NamedTuple):
+    """Runs of one algorithm on one instance that are made together."""
+
+    name: str
+    procedure: Procedure
+    instance: Instance
+    first: int  # the number of its first run
+    seeds: Words
 
 
 def compare(
@@ -46,7 +55,6 @@ def compare(
     start: int = 0,
     max_samples: int = 10**8,
     workers: int | None = None,
-    executor: Any = None,
     threshold: Any = None,
     S: float | None = None,
     sigma: Any = None,
@@ -54,7 +62,7 @@ def compare(
     audit: bool = False,
     progress: bool = True,
 ) -> Results:
-    """Run each algorithm ``runs`` times, on all cores or on a cluster, in compiled code.
+    """Run each algorithm ``runs`` times, on all cores or on a cluster.
 
     Parameters
     ----------
@@ -77,12 +85,9 @@ def compare(
     max_samples : int
         A run that has not stopped by then is cut off, and counted as unfinished.
     workers : int, optional
-        Threads; by default one per core. Algorithms that make plans are written in Python: with few
-        arms, or a budget, more threads would make them slower, and one is used. Processes use
-        all cores: ``executor=ProcessPoolExecutor()``. With an ``executor``: for how many workers to
-        split the runs; by default as many as a Dask client has, or one per core.
-    executor : concurrent.futures.Executor or Dask client, optional
-        Where to run, instead of in new threads. Runs that it loses are sent again.
+        Processes; by default one per core, or this one alone for fewer than 200 runs in all. They are
+        joblib's, whose settings say where else to run: in threads, or on a Dask cluster
+        (``with joblib.parallel_config(backend="dask"):``).
     threshold : optional
         One for all algorithms, in place of their own.
     S : float, optional
@@ -113,58 +118,38 @@ def compare(
     classic K=4 m=2 omega=1       5          5
     classic K=4 m=2 omega=0.5     5          5
     """
-    if isinstance(algorithms, str | Algorithm):
-        algorithms = [algorithms]
+    chosen = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
     whole_number("runs", runs, 1)
     whole_number("start", start, 0)
     if workers is not None:
         whole_number("workers", workers, 1)
-    choices, each = list(algorithms), _labelled(instance)
+    each = _labelled(instance)
     problems = [
         one.problem(delta, epsilon, S, sigma=sigma, reward_range=reward_range) for one in each
     ]
     if suspicious_delta(delta):
         warn_caller(UserWarning(suspicious_delta(delta)))
-    by_name = [
-        _procedures(choices, problem, threshold, one)
+    pairs = [
+        (one, name, procedure)
         for one, problem in zip(each, problems, strict=True)
+        for name, procedure in _procedures(chosen, problem, threshold, one).items()
     ]
-    shortest = max(
-        len(procedure.engine.setup.initial)
-        for procedures in by_name
-        for procedure in procedures.values()
-    )
+    shortest = max(len(procedure.engine.setup.initial) for _, _, procedure in pairs)
     if max_samples < shortest:
         raise InvalidSetting(
             f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
         )
-    seeds = run_seeds(checked_seed(seed), start + runs)[start:]
-    cores = workers or _workers(executor)
-    where = None if executor is None else find_executor(executor)
-    shares = np.array_split(seeds, _chunk_count(runs, cores))
-    tables = []
-    for one, procedures in zip(each, by_name, strict=True):
-        chunks = {
-            name: chunks_of(
-                procedure,
-                one.reward,
-                one.parameters,
-                shares,
-                max_samples,
-                audit=audit and is_audited(procedure),
-            )
-            for name, procedure in procedures.items()
-        }
-        if where is not None:
-            for name, (first, *_) in chunks.items():
-                check_sendable(where, first, f"the algorithm {name!r} or the instance")
-        with ThreadSender(cores) if where is None else Sender.to(where) as sender:
-            outcomes = _run_all(chunks, sender, progress)
-        tables += [
-            _rows(name, procedure, one, start, outcomes[name], audit)
-            for name, procedure in procedures.items()
-        ]
-    frame = pd.concat(tables, ignore_index=True)
+    seeds = run_seeds(checked_seed(seed), runs, start)
+    jobs = workers or (1 if runs * len(pairs) < FEW else -1)
+    at_once = int(effective_n_jobs(jobs))  # on a cluster, as many as that makes
+    shares = [
+        Share(name, procedure, one, start + int(numbers[0]), seeds[numbers])
+        for one, name, procedure in pairs
+        for numbers in _split(runs, procedure, at_once)
+    ]
+    made = _run_all(shares, max_samples, audit, min(jobs, len(shares)), progress)
+    frames = [_rows(share, of_share, audit) for share, of_share in zip(shares, made, strict=True)]
+    frame = pd.concat(frames, ignore_index=True)
     return Results(frame=frame, instances=each, delta=delta, epsilon=epsilon)
 
 
@@ -175,7 +160,7 @@ def _labelled(given: Instance | Iterable[Instance]) -> tuple[Instance, ...]:
         if not isinstance(one, Instance):
             raise InvalidSetting(
                 f"an instance is needed, or a list of them, got {type(one).__name__}: make one, such as "
-                "shortlist.instances.from_arrays(features, means, m=3, sigma=0.5)."
+                "shortlist.instances.from_arrays(features, means=means, m=3, sigma=0.5)."
             )
         label, number = one.label, 2
         while label in by_label:
@@ -214,9 +199,9 @@ def _procedures(
 
 def _check_range(procedure: Procedure, instance: Instance) -> None:
     """Raise where the instance's rewards leave the range that an algorithm is for."""
-    if instance.reward_range is None:
+    if instance.rewards.limits is None:
         return
-    (low, high), (least, most) = procedure.noise.limits, instance.reward_range
+    (low, high), (least, most) = procedure.noise.limits, instance.rewards.limits
     own = procedure.noise.takes_range and not procedure.noise.uses_sigma
     if own and (least < low or most > high):
         raise InvalidSetting(
@@ -226,98 +211,96 @@ def _check_range(procedure: Procedure, instance: Instance) -> None:
         )
 
 
-def _workers(executor: Any) -> int:
-    """How many workers there are: a Dask client says, else one per core."""
-    threads = sum(executor.nthreads().values()) if is_dask_client(executor) else 0
-    return threads or os.cpu_count() or 1
+# Making runs
 
 
-def _chunk_count(runs: int, workers: int) -> int:
-    """Into how many chunks runs are cut: sending one may take as long as several short runs."""
-    wanted = min(runs // RUNS_A_CHUNK, MOST_CHUNKS * workers)
-    return min(runs, max(wanted, LEAST_CHUNKS * workers))
+def _split(runs: int, procedure: Procedure, workers: int) -> list[np.ndarray]:
+    """The runs of each share: one share for each worker, or more where runs are made one by one."""
+    if procedure.engine.setup.pace.makes_plans:
+        shares = min(runs // PLANS, SHARES * workers)
+    else:
+        least = max(1, min(WIDE, ARMS // procedure.problem.arms))
+        shares = min(runs // least, workers)
+    return np.array_split(np.arange(runs), max(shares, 1))
 
 
-def _run_all(
-    chunks: dict[str, list[Chunk]], sender: Sender, progress: bool
-) -> dict[str, list[Runs]]:
-    """The runs of every chunk, by algorithm; a chunk that is lost is sent again."""
-    outcomes: dict[str, list[Any]] = {name: [None] * len(each) for name, each in chunks.items()}
-    waiting: dict[Future[Runs], tuple[str, int, int]] = {}
-    total = sum(len(chunk.seeds) for each in chunks.values() for chunk in each)
-    with _progress_bar(progress, total) as advance:
+def _run_all(shares: list[Share], most: int, audit: bool, jobs: int, progress: bool) -> list[Runs]:
+    """The runs of every share."""
+
+    def task(share: Share) -> Any:
+        audited = share.procedure.problem if audit and is_audited(share.procedure) else None
+        given = share.procedure.engine, share.instance.rewards, share.seeds, most, audited
+        return delayed(make_runs)(*given)
+
+    made, console = list[Runs](), Console(stderr=True)
+    columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=not (progress and console.is_terminal)) as bar:
+        row = bar.add_task("runs", total=sum(len(share.seeds) for share in shares))
         try:
-            for name, each in chunks.items():
-                for k, chunk in enumerate(each):
-                    waiting[sender.submit(chunk)] = (name, k, 0)
-            while waiting:
-                for task in wait(waiting, return_when=FIRST_COMPLETED).done:
-                    name, k, attempt = waiting.pop(task)
-                    lost = _loss(task)
-                    if lost is None:
-                        outcomes[name][k] = task.result()
-                        advance(name, len(chunks[name][k].seeds))
-                    elif attempt == ATTEMPTS:
-                        raise lost
-                    else:
-                        again = sender.submit(chunks[name][k], attempt + 1)
-                        waiting[again] = (name, k, attempt + 1)
-        except BaseException:
-            for task in waiting:
-                task.cancel()
-            raise
-    return outcomes
+            parts = Parallel(n_jobs=jobs, return_as="generator")(map(task, shares))
+            for share, part in zip(shares, parts, strict=True):
+                made.append(part)
+                bar.update(row, advance=len(share.seeds), description=share.name)
+        except BrokenExecutor as error:
+            raise ShortlistError(
+                "a process of the comparison was killed before its runs ended, most often for want of "
+                "memory: compare with fewer workers, or workers=1 for this process alone."
+            ) from error
+        except PicklingError as error:
+            why = str(error.__cause__ or error).strip(' \n"').rsplit("\n", 1)[-1]
+            raise InvalidSetting(
+                f"an algorithm or an instance cannot be sent to other processes ({why}): make all "
+                "runs in this one by workers=1."
+            ) from error
+    return made
 
 
-def _loss(task: Future[Runs]) -> BaseException | None:
-    """Why the executor lost a chunk, if it did."""
-    if task.cancelled():
-        return CancelledError("the executor cancelled a piece of the comparison again and again.")
-    error = task.exception()
-    return error if error is not None and is_lost(error) else None
+def make_runs(
+    engine: AnyEngine, rewards: Rewards, seeds: Words, most: int, audited: Problem | None
+) -> Runs:
+    """One run for each seed; where a problem is given, with the audit of every answer."""
+    if audited is None:
+        return engine.replicate(rewards, seeds, most)
+    alone = (engine.replicate(rewards, seeds[k : k + 1], most) for k in range(len(seeds)))
+    return joined(_audited(run, rewards, audited) for run in alone)
 
 
-@contextmanager
-def _progress_bar(wanted: bool, total: int) -> Iterator[Callable[[str, int], None]]:
-    """A function to call with an algorithm and the runs it has made; draws only on a terminal."""
-    if wanted:
-        from rich.console import Console
-        from rich.progress import Progress, TimeRemainingColumn
+def _audited(run: Runs, rewards: Rewards, problem: Problem) -> Runs:
+    """One run and the audit of its answer; a run that did not stop is not audited."""
+    assert run.sums is not None
+    none = np.zeros(1, np.int64)
+    if not run.stopped[0]:
+        return replace(run, audited=none, rejected=none > 0)
+    pulls = run.pulls[0]
+    past = sample_of(problem, pulls, run.sums)
+    means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
+    means[past.arms] = past.means  # to choose arms, what was measured is good enough
+    plan = chosen_arms(problem, pulls, means, run.recommended[0])
+    values = drawer(rewards, int(run_seeds(int(run.seeds[0]), 1, SALT)[0]))(plan)
+    sums = np.bincount(plan, values, problem.arms).astype(np.float64)
+    fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), sums)
+    rejected = np.array([judge(problem, past, fresh).rejected])
+    made = np.array([len(plan)], np.int64)
+    return replace(run, samples=run.samples + made, audited=made, rejected=rejected)
 
-        console = Console(stderr=True)
-        if console.is_terminal:
-            columns = (*Progress.get_default_columns()[:3], TimeRemainingColumn())
-            with Progress(*columns, console=console) as progress:
-                task = progress.add_task("runs", total=total)
-                yield lambda name, runs: progress.update(task, advance=runs, description=name)
-            return
-    yield lambda name, runs: None
 
-
-def _rows(
-    name: str,
-    procedure: Procedure,
-    instance: Instance,
-    start: int,
-    parts: list[Runs],
-    audit: bool,
-) -> pd.DataFrame:
-    runs = joined(parts)
+def _rows(share: Share, runs: Runs, audit: bool) -> pd.DataFrame:
+    instance, procedure = share.instance, share.procedure
     names = np.array(instance.names, dtype=object)
+    acceptable = instance.acceptable(procedure.problem.epsilon)
     columns = {
         "instance": instance.label,
-        "algorithm": name,
-        "run": np.arange(start, start + len(runs.pulls)),
+        "algorithm": share.name,
+        "run": np.arange(share.first, share.first + len(runs.pulls)),
         "seed": runs.seeds,
         "samples": runs.samples,
         "stopped": runs.stopped,
-        "correct": ~(runs.recommended & ~instance.acceptable(procedure.problem.epsilon)).any(
-            axis=1
-        ),
+        "correct": ~(runs.recommended & ~acceptable).any(axis=1),
         "recommendation": [names[row].tolist() for row in runs.recommended],
         "pulls": runs.pulls.tolist(),
         "threshold": procedure.threshold.name,
         "proven": procedure.proven,
+        "by": runs.by,
     }
     if instance.costs.stated:
         columns["cost"] = runs.pulls @ instance.costs.of_arms(len(names))

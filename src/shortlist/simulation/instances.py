@@ -10,14 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from shortlist.arrays import Label
+from shortlist.arrays import Label, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
+from shortlist.linalg import WHOLE, gram, least_squares
 from shortlist.noise import Noise
-from shortlist.numerics.blockwise import WHOLE, gram, least_squares
 from shortlist.problem import EQUAL, Costs, Problem, checked_seed
-from shortlist.rules import rewards as models
-from shortlist.rules.rule import Rule
+from shortlist.rewards import Coins, Normal, Recorded, Rewards, drawer
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
 
@@ -28,40 +27,27 @@ class Instance:
 
     Attributes
     ----------
-    label : str
-        For tables and pictures.
-    features : array, K × N
-        One row per arm.
-    means : array, K
-        True means.
+    label, names
+        What it is called in tables and pictures, and what its arms are called.
+    features, means : array, K × N and K
+        A row for each arm, and the true means; ``S`` is ‖θ‖ where these are linear in the features.
     m : int
         How many arms are wanted.
-    sigma : float or array, K
-        The σ that the algorithms are told, one for all arms or one per arm.
-    names : tuple of str
-        The names of the arms.
-    reward : Rule
+    sigma, noise
+        What algorithms are told: a σ for all arms or for each, or a ``noise`` in its place.
+    rewards : Rewards
         How a result is drawn.
-    parameters : array
-        The parameters of the reward model.
-    S : float or None
-        ‖θ‖ where the means are linear in the features.
-    blocks : Blocks
-        What results share.
-    noise : Noise or None
-        What the algorithms are told in place of σ.
-    costs : Costs
-        What an evaluation of each arm costs.
+    costs, blocks
+        What an evaluation of each arm costs, and what results share.
     """
 
     label: str
-    features: NDArray[np.float64]
-    means: NDArray[np.float64]
+    features: Reals
+    means: Reals
     m: int
-    sigma: float | NDArray[np.float64]
+    sigma: float | Reals
     names: tuple[Label, ...]
-    reward: Rule
-    parameters: NDArray[np.float64]
+    rewards: Rewards
     S: float | None
     costs: Costs = EQUAL
     blocks: Blocks = NO_BLOCKS
@@ -98,34 +84,19 @@ class Instance:
             )
         return problem
 
-    @property
-    def reward_range(self) -> tuple[float, float] | None:
-        """The range of all rewards; None if they come from a rule of the user's own.
-
-        Examples
-        --------
-        >>> classic(K=3, m=1, omega=0.1).reward_range
-        (-inf, inf)
-        """
-        if self.reward is models.bernoulli:
-            return 0.0, 1.0
-        if self.reward is models.recorded:
-            return float(self.parameters.min()), float(self.parameters.max())
-        return (-np.inf, np.inf) if self.reward is models.gaussian else None
-
     def acceptable(self, epsilon: float = 0.0) -> NDArray[np.bool_]:
         """Which arms a right answer may contain: μ_a ≥ μ_m − ε."""
         return np.asarray(self.means >= np.sort(self.means)[-self.m] - epsilon)
 
     def draw(self, arm: int, seed: int) -> float:
-        """One reward, for examples and tests; the compiled loop draws its own.
+        """The first result of the run of a seed, if it is of this arm.
 
         Examples
         --------
         >>> round(classic(K=3, m=1, omega=0.1, sigma=0.5).draw(0, seed=1), 4)
-        1.5496
+        1.1728
         """
-        return float(models.first_rewards(self.reward, self.parameters, seed, np.array([arm]))[0])
+        return float(drawer(self.rewards, seed)(np.array([arm]))[0])
 
 
 def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
@@ -139,10 +110,8 @@ def classic(K: int, m: int, omega: float, sigma: float = 0.5) -> Instance:
     >>> classic(K=4, m=2, omega=np.pi / 3).means.round(3).tolist()
     [1.0, 1.0, 0.5, 0.0]
     """
-    if not 1 <= m < K or K < 3:
-        raise InvalidSetting(f"the classic instance needs K ≥ 3 and 1 ≤ m < K, got K={K}, m={m}.")
-    if m > K - 2:
-        raise InvalidSetting(f"the classic instance needs m ≤ K − 2, got K={K}, m={m}.")
+    if not 1 <= m <= K - 2:
+        raise InvalidSetting(f"the classic instance needs 1 ≤ m ≤ K − 2, got K={K}, m={m}.")
     features = np.zeros((K, K - 1))
     features[:m, 0] = 1.0
     features[m, [0, m]] = np.cos(omega), np.sin(omega)
@@ -192,38 +161,24 @@ def from_arrays(
     """
     if (means is None) == (theta is None):
         raise InvalidSetting("give exactly one of means and theta.")
-    problem, told = _problem(features, m, sigma, arms)
-    norm = None
+    problem, deviations = _problem(features, m, sigma, arms)
     if theta is None:
-        truth = _numbers("means", means)
+        truth = _vector("means", means, problem.arms, "arm")
+        norm = _theta_norm(problem.features, truth)
     else:
-        coefficients = _numbers("theta", theta)
-        if coefficients.shape != (problem.dimension,):
-            raise InvalidFeatures(
-                f"theta must be {problem.dimension} numbers, one per feature, got shape "
-                f"{coefficients.shape}."
-            )
+        coefficients = _vector("theta", theta, problem.dimension, "feature")
         truth, norm = problem.features @ coefficients, float(np.linalg.norm(coefficients))
-    if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
-        raise InvalidFeatures(
-            f"means must be {problem.arms} finite numbers, one per arm, got shape {truth.shape}."
-        )
-    if noise == "gaussian":
-        deviations = np.broadcast_to(told, truth.shape)
-        model, parameters = models.gaussian, np.vstack([truth, deviations])
-    elif noise == "bernoulli":
+    if noise not in ("gaussian", "bernoulli"):
+        raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
+    rewards: Rewards = Normal(truth, np.full(truth.shape, deviations))
+    if noise == "bernoulli":
         if truth.min() < 0.0 or truth.max() > 1.0:
             raise InvalidSetting(
                 f"Bernoulli means must lie in [0, 1], got {truth.min():g} … {truth.max():g}."
             )
-        model, parameters = models.bernoulli, truth[None, :].copy()
-    else:
-        raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
-    if theta is None:
-        norm = _theta_norm(problem.features, truth)
-    paid = Costs.of(costs, problem.names)
-    described = problem.features, truth, m, told, problem.names, model, parameters, norm
-    return Instance(label, *described, paid)
+        rewards = Coins(truth)
+    known = label, problem.features, truth, m, deviations, problem.names, rewards, norm
+    return Instance(*known, Costs.of(costs, problem.names))
 
 
 def recorded(
@@ -252,7 +207,7 @@ def recorded(
     >>> recorded(np.eye(2), [[0.0, 1.0], [0.2, 1.0]], m=1, sigma=0.5).means.tolist()
     [0.1, 1.0]
     """
-    problem, told = _problem(features, m, sigma, arms)
+    problem, deviations = _problem(features, m, sigma, arms)
     table = np.ascontiguousarray(rewards, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] != problem.arms or len(table) == 0:
         raise InvalidFeatures(
@@ -263,9 +218,8 @@ def recorded(
         raise InvalidFeatures("recorded rewards must be finite: drop the rows that are not.")
     means = table.mean(axis=0)
     norm = _theta_norm(problem.features, means)
-    paid = Costs.of(costs, problem.names)
-    described = problem.features, means, m, told, problem.names, models.recorded, table, norm
-    return Instance(label, *described, paid)
+    known = label, problem.features, means, m, deviations, problem.names, Recorded(table), norm
+    return Instance(*known, Costs.of(costs, problem.names))
 
 
 def table(
@@ -314,20 +268,16 @@ def table(
     if blocks not in ("pool", "random"):
         raise unknown_name("blocks", blocks, ["pool", "random"])
     shared = Blocks.of(values.shape[1] if blocks == "pool" else blocks)
-    count = len(values)
-    problem = Problem.of(
-        arms=range(count) if arms is None else arms, m=m, sigma=noise, epsilon=(high - low) / 2.0
-    )
-    rows = np.ascontiguousarray(values.T)
-    means = values.mean(axis=1)
-    given = problem.features, means, m, noise.sigma, problem.names, models.recorded, rows
-    norm = float(np.linalg.norm(means))
-    return Instance(label, *given, norm, blocks=shared, noise=noise)
+    arms = range(len(values)) if arms is None else arms
+    problem = Problem.of(arms=arms, m=m, sigma=noise, epsilon=(high - low) / 2.0)
+    rewards, means = Recorded(np.ascontiguousarray(values.T)), values.mean(axis=1)
+    known = label, problem.features, means, m, noise.sigma, problem.names, rewards
+    return Instance(*known, float(np.linalg.norm(means)), blocks=shared, noise=noise)
 
 
 def _problem(
     features: Any, m: int, sigma: Any, arms: Sequence[Any] | None
-) -> tuple[Problem, float | NDArray[np.float64]]:
+) -> tuple[Problem, float | Reals]:
     """The problem of an instance, and its σ in numbers: one, or one for every arm."""
     problem = Problem.of(features, m, sigma=sigma, epsilon=1.0, arms=arms)
     if problem.noise.needs_replicates:
@@ -338,15 +288,25 @@ def _problem(
     return problem, problem.noise.deviations
 
 
-def _numbers(name: str, values: Any) -> NDArray[np.float64]:
+def _numbers(name: str, values: Any) -> Reals:
     try:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidFeatures(f"{name} must be numbers: {error}.") from None
 
 
-def _theta_norm(features: NDArray[np.float64], means: NDArray[np.float64]) -> float | None:
+def _vector(name: str, values: Any, count: int, each: str) -> Reals:
+    numbers = _numbers(name, values)
+    if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
+        raise InvalidFeatures(
+            f"{name} must be {count} finite numbers, one per {each}, got shape {numbers.shape}."
+        )
+    return numbers
+
+
+def _theta_norm(features: Reals, means: Reals) -> float | None:
     """The norm of the θ with means Xθ; None where there is no such θ."""
+    theta: NDArray[Any]
     product = gram(features) if features.size > WHOLE else None
     if product is None:
         theta = np.linalg.lstsq(features, means, rcond=None)[0]

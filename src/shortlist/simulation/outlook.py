@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,9 @@ import pandas as pd
 from shortlist.arrays import Reals
 from shortlist.catalog.recommendation import algorithm_for_trust
 from shortlist.errors import InvalidInput, InvalidSetting
+from shortlist.gifa.thresholds import AUTO
 from shortlist.noise.noise import positive
-from shortlist.numerics.jit import notice
 from shortlist.problem import Problem
-from shortlist.rules.registry import AUTO
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays, table
 from shortlist.simulation.results import clopper_pearson
@@ -29,10 +28,9 @@ NOT_LINEAR = 4.0  # σ: a single evaluation is hardly ever so far off
 MOST_ARMS = 2000  # with features that the algorithm does not assume anything about
 PROBE = 500  # evaluations after the first plan or the initial pulls: no study is cut off before
 # What is simulated follows from the problem alone, and not from how fast or busy the machine is: the
-# same seed gives the same forecast. Numbers of evaluations and of runs that take some seconds: of bets
-# on results in a range; and of plans, which take as long however many evaluations they have, times the
-# number of arms. Where decisions follow every result, ``Pace.simulated`` says it.
-IN_RANGE, BY_PLANS = 20_000, 1000
+# same seed gives the same forecast. What takes some seconds: evaluations where each decides, times 100
+# and the number of arms; evaluations of results in a range; runs by plans, times the number of arms.
+BY_ROUNDS, IN_RANGE, BY_PLANS = 2_000_000, 20_000, 1000
 FEWEST_RUNS = 2
 WITH_BUDGET = 4000  # evaluations after which no other group of studies with a budget is begun
 DRAWN = 0x64726177  # a user's own generator of the same seed must give other numbers
@@ -71,22 +69,15 @@ class Forecast:
         >>> print(Forecast(20, 0, 10_000, 350.0, 220.0, 510.0))
         about 350 evaluations (220 to 510 in 20 simulated studies, one evaluation at a time).
         """
-        cut = ""
-        if self.unfinished:
-            cut = (
-                f"{self.unfinished} of the {self.runs} "
-                f"were cut off at {self.most:,} evaluations, to save time."
-            )
+        cut = f"{self.unfinished} of the {self.runs} were cut off at {self.most:,} evaluations, to save time."
         if 2 * self.unfinished >= self.runs:
             return f"more than {max(self.median, least):,.0f} evaluations: {cut}"
-        between = f"{self.low:,.0f} to {self.high:,.0f} in " if self.runs > 1 else "in "
-        simulated = "1 simulated study" if self.runs == 1 else f"{self.runs} simulated studies"
-        pool = "" if self.whole is None else f" Every arm on every block would be {self.whole:,}."
+        made = f"{self.low:,.0f} to {self.high:,.0f} in {self.runs} simulated studies"
+        made = "in 1 simulated study" if self.runs == 1 else made
         paid = "" if self.cost is None else f", at a cost of about {self.cost:,.4g}"
-        return (
-            f"about {self.median:,.0f} evaluations{paid} ({between}{simulated}, one evaluation at a time)."
-            f"{pool}{f' {self.note}' if self.note else ''} {cut}".rstrip()
-        )
+        pool = "" if self.whole is None else f"Every arm on every block would be {self.whole:,}."
+        about = f"about {self.median:,.0f} evaluations{paid} ({made}, one evaluation at a time)."
+        return " ".join(filter(None, [about, pool, self.note, cut if self.unfinished else ""]))
 
 
 @dataclass(frozen=True)
@@ -127,40 +118,38 @@ def look_ahead(study: Study, pilot: dict[str, float] | None, settings: dict[str,
     ``pilot`` has means by name. Only ``algorithm`` and ``threshold`` are used of the
     settings that the study was made with.
     """
-    initial = study.procedure.engine.setup.initial
+    initial, problem = study.procedure.engine.setup.initial, study.problem
     first = len(initial), len(set(initial.tolist()))
     if pilot is None:
         return Outlook(*first)
-    if study.problem.noise.needs_replicates:
+    if problem.noise.needs_replicates:
         return Outlook(*first, why_no_bound="σ is not known")
-    classical, problem = not study.procedure.relation.uses_features, study.problem
+    classical = not study.procedure.relation.uses_features
     every, misfit = _pilot_means(study, pilot)
-    filled = problem.arms - len(pilot) if classical else 0
-    known = (*first, misfit, filled)
-    if is_far_from_linear(Outlook(*known), problem):
+    known = Outlook(*first, misfit, problem.arms - len(pilot) if classical else 0)
+    if is_far_from_linear(known, problem):
         why = f"the pilot is not linear in the features: {misfit:.3g} off, σ = {problem.sigma:g}"
-        return Outlook(*known, why_no_bound=why)
-    problem, means = _to_compare(problem, every)
-    described: dict[str, Any] = {"means": means, "m": problem.m}
-    described |= {"sigma": problem.noise.deviations, "costs": problem.costs}
-    instance = from_arrays(problem.features, arms=problem.names, **described)
+        return replace(known, why_no_bound=why)
+    compared = _to_compare(problem, every)
     if not study.aim.certifies:
-        return Outlook(*known, errors=_error_forecast(study, instance))
-    samples, why_not = None, None
+        return replace(known, errors=_error_forecast(study, *compared))
+    known = replace(known, forecast=_forecast(study, lambda run: every, settings))
     try:
-        if problem.noise.takes_range:
-            raise InvalidSetting("it is for normal noise, and results in a range may take fewer.")
-        if classical and not problem.is_classical:
-            if problem.arms > MOST_ARMS:
-                raise InvalidSetting(f"it is not computed for more than {MOST_ARMS:,} arms here")
-            own = from_arrays(np.eye(problem.arms), **described)
-        else:
-            own = instance
-        with notice("computing the lower bound: with many arms it takes minutes"):
-            samples = lower_bound(own, problem.delta).samples
+        return replace(known, lower_bound=_lower_bound(*compared, classical=classical))
     except InvalidSetting as error:
-        why_not = str(error)
-    return Outlook(*known, samples, why_not, _forecast(study, lambda run: every, settings))
+        return replace(known, why_no_bound=str(error))
+
+
+def _lower_bound(problem: Problem, means: Reals, *, classical: bool) -> float:
+    """Evaluations that any algorithm needs that knows the features, or not if ``classical``."""
+    if problem.noise.takes_range:
+        raise InvalidSetting("it is for normal noise, and results in a range may take fewer.")
+    instance, _ = _normal(problem, means)
+    if classical and not problem.is_classical:
+        if problem.arms > MOST_ARMS:
+            raise InvalidSetting(f"it is not computed for more than {MOST_ARMS:,} arms here")
+        instance = replace(instance, features=np.eye(problem.arms))
+    return lower_bound(instance, problem.delta).samples
 
 
 def _to_compare(problem: Problem, means: Reals) -> tuple[Problem, Reals]:
@@ -198,36 +187,6 @@ def _pilot_means(study: Study, pilot: dict[str, float]) -> tuple[Reals, float]:
         )
     theta = np.linalg.lstsq(known, means, rcond=None)[0]
     return problem.reduced @ theta, float(np.abs(known @ theta - means).max())
-
-
-def _simulated(study: Study, algorithm: Any, instance: Instance, **settings: Any) -> pd.DataFrame:
-    settings = {"epsilon": study.problem.epsilon, **settings, "delta": study.problem.delta}
-    return compare(algorithm, instance, workers=1, progress=False, **settings).frame
-
-
-def _normal(problem: Problem, truth: Reals) -> tuple[Instance, dict[str, Any]]:
-    """A bandit with these means and normal noise, and what ``compare`` is told of it."""
-    described: dict[str, Any] = {"m": problem.m, "sigma": problem.noise.deviations}
-    described |= {"arms": problem.names, "costs": problem.costs}
-    return from_arrays(problem.features, means=truth, **described), {}
-
-
-def _at_the_ends(problem: Problem, truth: Reals, run: int) -> tuple[Instance, dict[str, Any]]:
-    """The same with results at both ends of their range, which is brought to [0, 1]."""
-    low, high = problem.noise.limits_given(problem.minimizes)
-    share, unit = np.clip((truth - low) / (high - low), 0.0, 1.0), high - low
-    told: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0)}
-    told |= {"epsilon": problem.epsilon / unit, "S": problem.S and problem.S / unit}
-    if not problem.blocks.exist:
-        described: dict[str, Any] = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
-        described |= {"arms": problem.names, "costs": problem.costs}
-        return from_arrays(problem.features, means=share, **described), told
-    shape = problem.arms, problem.blocks.number or BLOCKS
-    draw = np.random.default_rng([run, DRAWN, 1])
-    scores = (draw.random(shape) < share[:, None]).astype(np.float64)
-    kind = "random" if problem.blocks.number is None else "pool"
-    told["epsilon"] = max(told["epsilon"], NO_SLACK)
-    return table(scores, m=problem.m, blocks=kind, arms=problem.names), told
 
 
 def forecast(
@@ -284,8 +243,7 @@ def forecast(
         truth, _ = _pilot_means(study, {str(name): float(mean) for name, mean in given})
         simulation = _forecast(study, lambda run: truth, settings)
     else:
-        size = positive("spread", spread)
-        low, high = problem.noise.limits
+        size, (low, high) = positive("spread", spread), problem.noise.limits
         if size > (high - low) / 2:
             raise InvalidSetting(
                 f"the means lie between {low:g} and {high:g}, so that their standard deviation is "
@@ -316,51 +274,80 @@ def _forecast(
     study: Study, drawn: Callable[[int], Reals], settings: dict[str, Any]
 ) -> Forecast | None:
     """What simulated studies took, each with the means that are drawn for it."""
-    problem = _to_compare(study.problem, np.zeros(study.problem.arms))[0]
-    options = {"threshold": settings.get("threshold"), "S": problem.S}
+    problem, setup = study.problem, study.procedure.engine.setup
     in_range = problem.noise.takes_range
-
-    def simulate(run: int, most: int) -> tuple[int, bool, float]:
-        algorithm, truth = (
-            settings.get("algorithm", AUTO),
-            _to_compare(study.problem, drawn(run))[1],
-        )
-        made = _at_the_ends(problem, truth, run) if in_range else _normal(problem, truth)
-        cut = {"runs": 1, "start": run, "max_samples": most}
-        frame = _simulated(study, algorithm, made[0], **{**options, **made[1], **cut})
-        cost = problem.costs.total(frame["pulls"].iloc[0])
-        return int(frame["samples"].iloc[0]), bool(frame["stopped"].iloc[0]), cost
-
-    setup = study.procedure.engine.setup
-    fewest = len(setup.initial) + PROBE
     enough, most_runs = RUNS * MOST, RUNS  # evaluations in all
-    if setup.pace.simulated:
-        enough = setup.pace.simulated // problem.arms
+    if not setup.pace.makes_plans:
+        enough = BY_ROUNDS // (100 + problem.arms)
     elif in_range:
         enough = IN_RANGE
     else:
         most_runs = max(FEWEST_RUNS, min(RUNS, BY_PLANS // problem.arms))
-    within = max(fewest, min(MOST, enough // FEWEST_RUNS))
-    runs: list[tuple[int, bool, float]] = []
+    within = max(len(setup.initial) + PROBE, min(MOST, enough // FEWEST_RUNS))
+    asked = settings.get("algorithm", AUTO), settings.get("threshold")
+    frames = list[pd.DataFrame]()
     try:
-        while len(runs) < most_runs and sum(made for made, _, _ in runs) < enough:
-            runs.append(simulate(len(runs), within))
+        while len(frames) < most_runs and sum(int(each["samples"][0]) for each in frames) < enough:
+            compared, truth = _to_compare(problem, drawn(len(frames)))
+            made = (_at_the_ends if in_range else _normal)(compared, truth, len(frames))
+            frames.append(_simulated(compared, made, *asked, start=len(frames), most=within))
     except InvalidSetting:  # equal means at ranks m and m + 1: no algorithm would stop
         return None
-    low, median, high = np.quantile(
-        [evaluations for evaluations, _, _ in runs], [0.05, 0.5, 0.95]
-    ).tolist()
-    unfinished = sum(not stopped for _, stopped, _ in runs)
-    cost = float(np.median([cost for _, _, cost in runs]))
-    paid = cost if problem.costs.stated else None
-    note = AT_THE_ENDS if in_range else ""
-    figures = len(runs), unfinished, within, median, low, high
-    return Forecast(*figures, paid, problem.cells, note)
+    runs = pd.concat(frames)
+    low, median, high = runs["samples"].quantile([0.05, 0.5, 0.95]).tolist()
+    costs = [compared.costs.total(pulls) for pulls in runs["pulls"]]
+    figures = len(runs), int((~runs["stopped"]).sum()), within, median, low, high
+    paid = float(np.median(costs)) if problem.costs.stated else None
+    return Forecast(*figures, paid, compared.cells, AT_THE_ENDS if in_range else "")
 
 
-def _error_forecast(study: Study, instance: Instance) -> ErrorForecast:
-    runs, wrong, budget = 0, 0, study.aim.room(0)
+def _error_forecast(study: Study, problem: Problem, means: Reals) -> ErrorForecast:
+    """How often groups of studies with a budget err, whose results are normal."""
+    runs, wrong, budget, made = 0, 0, study.aim.room(0), _normal(problem, means)
     while runs < ERROR_RUNS and runs * budget < WITH_BUDGET:
-        frame = _simulated(study, study.procedure.algorithm, instance, runs=RUNS, start=runs)
+        frame = _simulated(problem, made, study.procedure.algorithm, start=runs, runs=RUNS)
         runs, wrong = runs + RUNS, wrong + int((~frame["correct"]).sum())
     return ErrorForecast(runs, wrong, *clopper_pearson(wrong, runs))
+
+
+Made = tuple[Instance, dict[str, Any]]  # a bandit, and what ``compare`` is told of it
+
+
+def _simulated(
+    problem: Problem,
+    made: Made,
+    algorithm: Any,
+    threshold: Any = None,
+    *,
+    start: int,
+    runs: int = 1,
+    most: int = MOST,
+) -> pd.DataFrame:
+    told = {"delta": problem.delta, "epsilon": problem.epsilon, "S": problem.S, **made[1]}
+    told |= {"threshold": threshold, "start": start, "max_samples": most, "progress": False}
+    return compare(algorithm, made[0], runs, workers=1, **told).frame
+
+
+def _normal(problem: Problem, truth: Reals, run: int = 0) -> Made:
+    """These means and normal noise."""
+    told: dict[str, Any] = {"arms": problem.names, "costs": problem.costs}
+    sigma = problem.noise.deviations
+    return from_arrays(problem.features, means=truth, m=problem.m, sigma=sigma, **told), {}
+
+
+def _at_the_ends(problem: Problem, truth: Reals, run: int) -> Made:
+    """These means and results at both ends of their range, which is brought to [0, 1]."""
+    low, high = problem.noise.limits_given(problem.minimizes)
+    share, unit = np.clip((truth - low) / (high - low), 0.0, 1.0), high - low
+    told: dict[str, Any] = {"sigma": "bounded", "reward_range": (0.0, 1.0)}
+    told |= {"epsilon": problem.epsilon / unit, "S": problem.S and problem.S / unit}
+    if not problem.blocks.exist:
+        described: dict[str, Any] = {"m": problem.m, "sigma": 0.5, "noise": "bernoulli"}
+        described |= {"arms": problem.names, "costs": problem.costs}
+        return from_arrays(problem.features, means=share, **described), told
+    shape = problem.arms, problem.blocks.number or BLOCKS
+    draw = np.random.default_rng([run, DRAWN, 1])
+    scores = (draw.random(shape) < share[:, None]).astype(np.float64)
+    kind = "random" if problem.blocks.number is None else "pool"
+    told["epsilon"] = max(told["epsilon"], NO_SLACK)
+    return table(scores, m=problem.m, blocks=kind, arms=problem.names), told

@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from shortlist import notebook
@@ -16,18 +17,18 @@ from shortlist.files.cells import csv_of
 from shortlist.files.writing import new_file, write_file
 from shortlist.printable import in_figures, printable
 from shortlist.simulation.instances import Instance
-from shortlist.theory.lower_bound import lower_bound
+from shortlist.theory import lower_bound
 
 WORTH = ("threshold", "proven")  # what the answers of an algorithm are worth
-PROVEN = {True: "yes", False: "no: heuristic"}
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """One row per run in ``frame``: instance (its label), algorithm, run, seed, samples, stopped, correct, recommendation
-    (names), pulls (one number per arm), threshold (its name) and proven (whether a theorem covers
-    the answer if what it assumes holds). ``each`` are the results on each of the ``instances``.
+    """One row per run in ``frame``: instance (its label), algorithm, run, seed, samples, stopped, correct,
+    recommendation (names), pulls (one number per arm), threshold (its name), proven (whether a theorem
+    covers the answer if what it assumes holds) and by (what made the rounds: NumPy or compiled code).
+    ``each`` are the results on each of the ``instances``.
     """
 
     frame: pd.DataFrame
@@ -66,32 +67,35 @@ class Results:
         """The summary, without the bound, which may take long."""
         columns = ["threshold", "proven", "runs", "unfinished", "mean", *QUANTILES, "error_rate"]
         table = self.summary(lower_bound=False)[columns].reset_index()
-        table["threshold"] = table["threshold"].fillna("")
-        table["proven"] = [PROVEN.get(proven, "") for proven in table["proven"]]
+        table["proven"] = np.where(table["proven"], "yes", "no: heuristic")
         return table
 
     @property
     def heuristic(self) -> set[str]:
         """The algorithms whose answers no theorem covers."""
-        frame = self.frame
-        return (
-            set()
-            if "proven" not in frame
-            else set(frame.loc[frame["proven"].eq(False), "algorithm"])
-        )
+        return set(self.frame.loc[~self.frame["proven"], "algorithm"])
+
+    @cached_property
+    def _bound(self) -> tuple[float, str]:
+        """The lower bound, or NaN and why there is none."""
+        if self.epsilon > 0.0:
+            return math.nan, f"it is known for ε = 0 only, and epsilon = {self.epsilon:g}"
+        if self.delta >= 0.5:
+            return math.nan, f"it is known for δ below 0.5 only, and delta = {self.delta:g}"
+        if self.instance.S is None:
+            why = "it is known for means linear in the features only, and these are not"
+            return math.nan, why
+        try:
+            return lower_bound(self.instance, self.delta).samples, ""
+        except InvalidSetting:
+            return math.nan, "the means of ranks m and m + 1 are equal"
 
     @property
     def why_no_lower_bound(self) -> str:
         """Why there is no lower bound for these settings; empty if there is one."""
-        if self.epsilon > 0.0:
-            return f"it is known for ε = 0 only, and epsilon = {self.epsilon:g}"
-        if self.delta >= 0.5:
-            return f"it is known for δ below 0.5 only, and delta = {self.delta:g}"
-        if self.instance.S is None:
-            return "it is known for means linear in the features only, and these are not"
-        return "" if math.isfinite(self.lower_bound) else "the means of ranks m and m + 1 are equal"
+        return self._bound[1]
 
-    @cached_property
+    @property
     def lower_bound(self) -> float:
         """kl(δ, 1 − δ)·T*: the minimum that any δ-correct algorithm needs on average.
 
@@ -100,12 +104,7 @@ class Results:
         the means are not linear in the features, or if those of ranks m and m + 1 are equal up to
         rounding.
         """
-        if self.epsilon > 0.0 or self.delta >= 0.5 or self.instance.S is None:
-            return math.nan
-        try:
-            return lower_bound(self.instance, self.delta).samples
-        except InvalidSetting:
-            return math.nan
+        return self._bound[0]
 
     def summary(self, *, lower_bound: bool = True) -> pd.DataFrame:
         """One row per algorithm: samples needed, and errors with their 95 % interval.
@@ -135,30 +134,26 @@ class Results:
             tables = [one.summary(lower_bound=lower_bound) for one in self.each]
             labels = [one.label for one in self.instances]
             return pd.concat(tables, keys=labels, names=["instance"])
+        bound, why = self._bound if lower_bound else (math.nan, "")
+        if why:
+            no_bound = f"no lower bound, so ratio is NaN: {why}."
+            warn_caller(UserWarning(f"{no_bound} summary(lower_bound=False) does not ask for it."))
         rows: dict[Any, dict[str, Any]] = {}
-        bound = self.lower_bound if lower_bound else math.nan
-        if lower_bound and self.why_no_lower_bound:
-            warn_caller(
-                UserWarning(
-                    f"no lower bound, so ratio is NaN: {self.why_no_lower_bound}. "
-                    "summary(lower_bound=False) does not ask for it."
-                )
-            )
         for name, group in self.frame.groupby("algorithm", sort=False):
-            errors = int((~group["correct"]).sum())
+            samples, errors = group["samples"], int((~group["correct"]).sum())
             low, high = clopper_pearson(errors, len(group))
             rows[name] = {
                 **{key: group[key].iloc[0] for key in WORTH},
                 "runs": len(group),
                 "unfinished": int((~group["stopped"]).sum()),
-                "mean": group["samples"].mean(),
-                "std": group["samples"].std(),
-                **{key: group["samples"].quantile(q) for key, q in QUANTILES.items()},
+                "mean": samples.mean(),
+                "std": samples.std(),
+                **{key: samples.quantile(q) for key, q in QUANTILES.items()},
                 "error_rate": errors / len(group),
                 "error_low": low,
                 "error_high": high,
                 "lower_bound": bound,
-                "ratio": group["samples"].mean() / bound,
+                "ratio": samples.mean() / bound,
                 **({"cost": group["cost"].mean()} if "cost" in group else {}),
             }
         return pd.DataFrame.from_dict(rows, orient="index").rename_axis("algorithm")

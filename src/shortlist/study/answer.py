@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from shortlist import notebook
 from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
-from shortlist.guarantee import Guarantee
 from shortlist.engine.fits import Posterior
+from shortlist.guarantee import Guarantee
 from shortlist.printable import printable, rounded_up
 from shortlist.problem import Problem
 

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Reals
 from shortlist.guarantee import beyond_rank
-from shortlist.numerics.linear import solve_lower
 from shortlist.study.trial import Trial
 from shortlist.study.view import View
 
@@ -119,7 +118,7 @@ def share_of_wrong(
 ) -> float:
     """The share of ``DRAWS`` draws of θ in which the arms ``inside`` are not the best, up to ε."""
     triangle = np.linalg.qr(np.sqrt(pulls)[:, None] * features)[1]
-    white = solve_lower(triangle.T, features.T)  # a column's length is ‖x‖ in the norm of V⁻¹
+    white = np.linalg.solve(triangle.T, features.T)  # a column's length is ‖x‖ in the norm of V⁻¹
     own, others = np.flatnonzero(inside), np.flatnonzero(~inside)
     candidates = _nearest(means, white, own, others)
     challengers = _nearest(-means, white, others, own)

@@ -28,8 +28,8 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.features import Features, column_name
+from shortlist.linalg import blocks
 from shortlist.noise import Noise
-from shortlist.numerics.blockwise import blocks
 from shortlist.problem import Controls, Costs, Problem, flag
 from shortlist.storage.base import Settings
 from shortlist.study.model import Addition

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shortlist.advice import advise
+from shortlist.advice import advise, continued
 from shortlist.errors import BudgetSpent, OnlyFailingArms, ShortlistError
 from shortlist.printable import count
 from shortlist.study.budget import no_room
@@ -55,6 +55,10 @@ def remedy(study: View) -> str:
             "answer is about the others."
         )
     leave_out = f"retire the arm: {advise('retire', arm=arm)}. Then the answer is about the others."
+    if not study.model.searches:
+        leave_out = (
+            f"go on with an algorithm that can do without it: {continued(algorithm='auto')}."
+        )
     if not study.aim.certifies:
         leave_out = (
             "begin a study without that arm, with the rest of the budget and these results: "
@@ -66,11 +70,9 @@ def remedy(study: View) -> str:
 def can_leave_out(study: View) -> bool:
     """Whether a study can go on without the arms that are set aside, by itself."""
     failing = [failures.last.arm for failures in study.set_aside]
-    problem, model = study.problem, study.model
-    if model.initialized and not model.searches and study.posterior.pulls[failing].any():
-        return False
     left = np.setdiff1d(study.procedure.arms_left, failing)
-    return study.aim.certifies and int(problem.listable[left].sum()) > problem.m
+    enough = int(study.problem.listable[left].sum()) > study.problem.m
+    return study.model.searches and study.aim.certifies and enough
 
 
 def set_aside_words(study: View) -> str:

@@ -195,11 +195,8 @@ def course_of(study: View) -> Course:
         for trial in study.trials
     )
     again = {trial.number for trial in study.given_out_again}
-    blocks, searches, returned = study.problem.blocks, study.model.searches, study.returned
-    never = [each for each in study.retired if each.from_start]
-    left_out = [each for each in never if not each.whatever_the_results]
+    blocks, searches = study.problem.blocks, study.model.searches
     unasked = sum(trial.cause.origin == "unasked" for trial in taken)
-    back = 0 if searches else len(returned)
     return Course(
         searches=searches,
         out_of_order=out_of_order(study),
@@ -207,11 +204,9 @@ def course_of(study: View) -> Course:
         only_guide=blocks.shifts,
         uncounted=min(unasked, study.round.uncounted) if searches else 0,
         open_at_changes=len(study.open_at_changes),
-        never=retired_words([each for each in never if each.whatever_the_results]),
-        retired=retired_words([each for each in study.retired if not each.from_start]),
-        without=retired_words(left_out),
-        returned=quoted(returned, 5) if returned else "",
-        answers=1 + study.model.verifies + len(left_out) + back,
+        retired=retired_words(study.retired),
+        returned=quoted(study.returned, 5) if study.returned else "",
+        answers=1 + study.model.verifies,
         added=quoted([name for each in study.added for name in each.names], 5),
         carried=sum(trial.cause.origin == "carried" for trial in taken),
         sources="".join(f" {source.words}" for source in study.sources),

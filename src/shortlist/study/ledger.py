@@ -33,8 +33,8 @@ from shortlist.engine.follow import (
     Steps,
 )
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
-from shortlist.seeds import run_seeds
 from shortlist.printable import cut, on_one_line
+from shortlist.seeds import run_seeds
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import first_fingerprint
@@ -150,10 +150,6 @@ class Retirement(NamedTuple):
         Its row.
     name, reason : str
         What it is called, and why it was retired.
-    whatever_the_results : bool
-        Whether it would have been retired whatever the results.
-    from_start : bool
-        Whether all results are processed as if it had never been there.
     failing : bool
         Whether the study left it out because its evaluations failed: then it may come back.
     change : int
@@ -163,15 +159,13 @@ class Retirement(NamedTuple):
     arm: int
     name: Label
     reason: str
-    whatever_the_results: bool
-    from_start: bool
     failing: bool = False
     change: int = 0
 
     @property
-    def marker(self) -> Marker | None:
-        """What the model does at that change; None if the arm had never been there."""
-        return None if self.from_start else Marker(RETIRE, self.arm)
+    def marker(self) -> Marker:
+        """What the model does at that change."""
+        return Marker(RETIRE, self.arm)
 
 
 def retired_words(retired: Sequence[Retirement]) -> str:
@@ -179,7 +173,7 @@ def retired_words(retired: Sequence[Retirement]) -> str:
 
     Examples
     --------
-    >>> retired_words([Retirement(3, "elm", "out of stock", True, True)])
+    >>> retired_words([Retirement(3, "elm", "out of stock")])
     "'elm' (out of stock)"
     """
     shown = [f"{each.name!r} ({on_one_line(each.reason)})" for each in retired[:RETIRED_SHOWN]]
@@ -335,7 +329,7 @@ class Ledger:
         results, and where ε was made larger: who decides that may have seen what was told and waits.
         """
         changed: list[Retirement | Added] = [*self.retired.values(), *self.added]
-        arms = [each.change for each in changed if _is_anew(each)]
+        arms = [each.change for each in changed if each.marker is not None]
         began = [each.change for each in self.events if each.kind in ("verifying", "widened")]
         ends = sorted(arms + began)
         return [
@@ -581,10 +575,7 @@ class Ledger:
             if event.value and each.failing and each.change < event.change and is_meant(arm):
                 del self.retired[arm]
                 self.has_news = True
-                if each.from_start:
-                    self.is_rewritten = True
-                else:
-                    self._stepping.append((event.change, Marker(READMIT, arm)))
+                self._stepping.append((event.change, Marker(READMIT, arm)))
 
     def add(self, added: Added, at: float, worker: str) -> None:
         """Keep that arms were added."""
@@ -913,13 +904,6 @@ class Ledger:
 def _digest(words: str) -> float:
     """A digest of a text as a number that is exact."""
     return float(int.from_bytes(hashlib.blake2b(words.encode(), digest_size=6).digest(), "big"))
-
-
-def _is_anew(change: Retirement | Added) -> bool:
-    """Whether evidence counts only from a change of the arms on."""
-    if isinstance(change, Retirement):
-        return not (change.from_start or change.whatever_the_results)
-    return change.marker is not None
 
 
 def _marker(event: Event) -> Marker:

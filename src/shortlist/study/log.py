@@ -176,15 +176,12 @@ class Log:
             return model
 
     def _first_procedure(self) -> Procedure:
-        """The algorithm on the arms that count from the first result on."""
+        """The algorithm on the arms that were there before the first result."""
         procedure, problem = self._procedure, self._procedure.problem
         for added in self._ledger.added:
             if added.from_start:
                 problem = problem.with_arms(*added.addition)
-        never = [each.arm for each in self._ledger.retired.values() if each.from_start]
-        if problem is procedure.problem and not never:
-            return procedure
-        return procedure.on(problem, np.setdiff1d(np.arange(problem.arms), never))
+        return procedure if problem is procedure.problem else procedure.rebind(problem)
 
     def _take_news(self) -> None:
         """Let model and audit see what is new; from the first result on where one was corrected."""
@@ -372,28 +369,16 @@ class Log:
         return self.change(act)
 
     def _leaves_out(self, now: float) -> bool:
-        """Go on without arms that are set aside, if nothing else is waited for; whether there are any.
-
-        Where what was decided stays, all of them. Else in the initial pulls; and later those without any
-        result, if nothing was decided in between that is not processed again in the same way without them.
-        """
-        ledger, failing = self._ledger, dict(self._ledger.set_aside)
-        first = not self.model.initialized
-        if ledger.pending or not failing:
+        """Go on without arms that are set aside, if nothing else is waited for; whether there are any."""
+        failing = dict(self._ledger.set_aside)
+        if self._ledger.pending or not failing:
             return False
-        if not (first or self.model.searches):
-            if any(each.kind in ("verifying", "widened", "added") for each in ledger.events):
-                return False
-            told = {trial.arm for trial in ledger.trials if trial.state == "told"}
-            failing = {arm: failures for arm, failures in failing.items() if arm not in told}
         try:
-            if not failing:
-                return False
-            from_start = self._forgets(list(failing), True)
+            self._check_retirement(list(failing))
         except InvalidInput:
             return False
         for arm, failures in failing.items():
-            self._retire(arm, failures.words, first, from_start, now, failing=True)
+            self._retire(arm, failures.words, now, failing=True)
         self._take_news()
         return True
 
@@ -533,7 +518,7 @@ class Log:
                 trials.append(known)
             for trial in new:  # an arm that was left out for failures comes back
                 retirement = ledger.retired.get(trial.arm)
-                if retirement is not None and self._may_return(retirement):
+                if retirement is not None and retirement.failing:
                     ledger.readmit(trial.number, now, worker(), left_out=True)
             return Told(trials, new)
 
@@ -692,14 +677,14 @@ class Log:
 
         self.change(act)
 
-    def retire(self, arm: int, reason: str, *, whatever_the_results: bool) -> Retirement:
+    def retire(self, arm: int, reason: str) -> Retirement:
         """Let an arm never be asked for again, and cancel what is open of it."""
 
         def act(transaction: Transaction) -> Retirement:
             if arm in self._ledger.retired:
                 return self._ledger.retired[arm]
-            from_start = self._forgets([arm], whatever_the_results)
-            return self._retire(arm, reason, whatever_the_results, from_start, transaction.now)
+            self._check_retirement([arm])
+            return self._retire(arm, reason, transaction.now)
 
         return self.change(act)
 
@@ -708,29 +693,16 @@ class Log:
 
         def act(transaction: Transaction) -> None:
             ledger = self._ledger
-            out = [each for each in ledger.retired.values() if each.failing]
-            back = [each for each in out if self._may_return(each)]
-            if out and not back and not ledger.set_aside:
-                raise InvalidInput(
-                    f"{quoted([each.name for each in out], 5)} cannot come back: the study has gone on "
-                    "without, and the proof does not cover that. Nothing was changed. Begin another "
-                    f"study with all arms, and give it these results: {advise('carry over')}."
-                )
+            back = any(each.failing for each in ledger.retired.values())
             if back or ledger.set_aside:
-                ledger.readmit(NO_ARM, transaction.now, worker(), left_out=bool(back))
+                ledger.readmit(NO_ARM, transaction.now, worker(), left_out=back)
 
         self.change(act)
-
-    def _may_return(self, retirement: Retirement) -> bool:
-        """Whether an arm was left out for failures, and all results can be processed with it."""
-        return retirement.failing and (self.model.searches or retirement.from_start)
 
     def _retire(
         self,
         arm: int,
         reason: str,
-        whatever_the_results: bool,
-        from_start: bool,
         now: float,
         *,
         failing: bool = False,
@@ -738,14 +710,14 @@ class Log:
         ledger = self._ledger
         for trial in [each for each in ledger.pending if each.arm == arm]:
             self.close(trial, "cancelled", now, reason=f"retired: {reason}")
-        given = arm, ledger.names[arm], reason, whatever_the_results, from_start, failing
+        given = arm, ledger.names[arm], reason, failing
         retirement = ledger.retire(Retirement(*given), now, worker())
         LOGGER.info("arm %s retired: %s", retirement.name, reason)
         return retirement
 
-    def _forgets(self, arms: list[int], whatever_the_results: bool) -> bool:
-        """Whether arms that are retired now are as if they had never been there; raises if they cannot."""
-        procedure, model = self.procedure, self.model
+    def _check_retirement(self, arms: list[int]) -> None:
+        """Raise where arms cannot be retired."""
+        procedure = self.procedure
         name, m = self._ledger.names[arms[0]], procedure.problem.m
         left = int(procedure.problem.listable[np.setdiff1d(procedure.arms_left, arms)].sum())
         if left <= m:
@@ -760,23 +732,12 @@ class Log:
                 "missing. Nothing was changed. Begin a study without the arm, with the rest of the "
                 f"budget and these results: {advise('carry over')}."
             )
-        if model.searches:
-            return False
-        if whatever_the_results:
-            return True
-        unless = (
-            "If it would have been retired whatever the results, say so: "
-            f"{advise('retire', arm=name)}."
-        )
-        otherwise = (
-            "go on with an algorithm that can, and retire it there: "
-            f"{continued(algorithm='Guess-and-verify')}."
-        )
-        raise InvalidInput(
-            f"{procedure.name} cannot go on where an arm is retired because of results: the choice of "
-            f"the arms that stay is not covered by its proof. Nothing was changed. {unless} "
-            f"Otherwise {otherwise}"
-        )
+        if not procedure.engine.searches:
+            raise InvalidInput(
+                f"{procedure.name} cannot go on without an arm: its proof is for the arms it began with. "
+                "Nothing was changed. Go on with an algorithm that can, and retire the arm there: "
+                f"{continued(algorithm='auto')}."
+            )
 
     def add(self, names: tuple[Label, ...], rows: list[list[float]] | None) -> None:
         """Let arms be evaluated from now on that were not there before."""

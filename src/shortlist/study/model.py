@@ -16,6 +16,7 @@ import pandas as pd
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
+from shortlist.engine.contract import Decision
 from shortlist.engine.follow import (
     ADD,
     CORRECT,
@@ -27,7 +28,6 @@ from shortlist.engine.follow import (
     Position,
     Steps,
 )
-from shortlist.engine.contract import Decision
 from shortlist.plans.guess_and_verify import Guided
 from shortlist.study.answer import EVERY, arm_table
 

@@ -41,7 +41,6 @@ from shortlist.problem import (
     Problem,
     checked_seed,
     drawn_seed,
-    flag,
     suspicious_delta,
     whole_number,
 )
@@ -983,9 +982,7 @@ class Study(View):
         self._log.step("verifying", check)
         self._speak()
 
-    def retire(
-        self, arm: int | str, *, reason: str = "", whatever_the_results: bool = False
-    ) -> Retirement:
+    def retire(self, arm: int | str, *, reason: str = "") -> Retirement:
         """Never ask for an arm again; the answer is then about the others.
 
         Its open trials are cancelled. The guarantee names it, with the reason. Retiring it again
@@ -997,24 +994,22 @@ class Study(View):
             The arm.
         reason : str
             Why, for the record: "out of stock".
-        whatever_the_results : bool
-            Whether this arm, and no other in its place, would have been retired had all results
-            been different. An arm that was examined because it looked good, and retired for what
-            was found, is no such case. Guess-and-verify need not know it: one δ covers the answers
-            before and after, and evidence on the other arms stays, or, if the arm was on the list,
-            is collected again. Other algorithms retire arms only where it is so.
+
+        Notes
+        -----
+        One δ covers the answers before and after. Evidence on the other arms stays, or, if the arm was on
+        the list, is collected again. Algorithms of gap indices cannot go on without an arm.
 
         Examples
         --------
         >>> study = Study(arms=["ash", "elm", "oak", "yew"], m=1, sigma=0.1, seed=0)
-        >>> _ = study.retire("oak", reason="out of stock", whatever_the_results=True)
+        >>> _ = study.retire("oak", reason="out of stock")
         >>> study.run(lambda trial: [0.1, 0.5, 0.9, 0.3][trial.arm], progress=False).names
         ['elm']
         """
         why = checked_reason("retiring an arm", reason, "It is named in the guarantee.")
-        whatever = flag("whatever_the_results", whatever_the_results)
         row = self.problem.index(arm)
-        retirement = self._log.retire(row, why, whatever_the_results=whatever)
+        retirement = self._log.retire(row, why)
         self._speak()
         return retirement
 

@@ -15,9 +15,9 @@ from shortlist.advice import advise
 from shortlist.aim import Aim
 from shortlist.arrays import Label
 from shortlist.engine.algorithm import Procedure
+from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import TAKE, WIDEN, Steps
 from shortlist.guarantee import Claim
-from shortlist.engine.fits import Posterior
 from shortlist.printable import count, on_one_line
 from shortlist.problem import Problem
 from shortlist.study.insight.audit import Audit

@@ -1,4 +1,4 @@
-"""Walks of Boolean networks: compiled as by hand, fair, and repeatable."""
+"""Walks of Boolean networks: as by hand, fair, and repeatable."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from scipy import stats
 from boolean import STEADY, networks, ruled_networks
 from paths import needs_data
 from shortlist.errors import InvalidInput, InvalidNetwork, InvalidSetting, UnknownName
-from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
+from shortlist.repurposing.networks import dynamics
 from shortlist.repurposing.networks.dynamics import Dynamics, walk
 from shortlist.repurposing.networks.fixed_points import reachable_fixed_points
 from shortlist.repurposing.networks.logic import evaluate
 from shortlist.repurposing.networks.network import BooleanNetwork
+from shortlist.seeds import run_seeds, words
 from walks import SWITCH, Bits, every_state, image, logged, paper_network, rows
 
 
@@ -29,35 +30,23 @@ def slow_walk(
     seed: int,
     max_steps: int,
 ) -> tuple[Bits, int, bool]:
-    """The semantics in words, every function evaluated in every step, on the same stream."""
-    stream = np.empty(4, dtype=np.uint64)
-    seed_stream(run_seed(np.uint64(seed), 0), stream)
-    state = {**initial, **clamps}
-    free = [gene for gene in network.genes if gene not in state]
-    words = [int(next_word(stream)) for _ in range(-(-len(free) // 64))]
-    for i, gene in enumerate(free):
-        state[gene] = words[i // 64] >> (i % 64) & 1
-    order = network.genes
-    state = {gene: state[gene] for gene in order}
-
-    def would_change(gene: str) -> bool:
-        return gene not in clamps and evaluate(network.functions[gene], state) != state[gene]
-
-    unstable = [gene for gene in order if would_change(gene)]
-    steps = 0
-    while unstable and steps < max_steps:
-        moved = unstable[int(uniform(stream) * len(unstable))]
+    """The semantics in words: every function evaluated in every step, on the same words."""
+    word = words(np.array([seed], np.uint64), 0, -(-len(network) // 64) + max_steps)[:, 0].tolist()
+    state = {
+        gene: clamps.get(gene, initial.get(gene, word[i // 64] >> (i % 64) & 1))
+        for i, gene in enumerate(network.genes)
+    }
+    for step, drawn in enumerate([*word[-(-len(network) // 64) :], 0]):
+        unstable = [
+            gene
+            for gene in network.genes
+            if gene not in clamps and evaluate(network.functions[gene], state) != state[gene]
+        ]
+        if not unstable or step == max_steps:
+            return tuple(state.values()), step, not unstable
+        moved = unstable[(drawn >> 32) * len(unstable) >> 32]
         state[moved] = 1 - state[moved]
-        steps += 1
-        # The list loses a gene by putting its last one there, and gains at its end.
-        for gene in (moved, *(other for other in order if other != moved)):
-            if would_change(gene) and gene not in unstable:
-                unstable.append(gene)
-            elif not would_change(gene) and gene in unstable:
-                place = unstable.index(gene)
-                unstable[place] = unstable[-1]
-                unstable.pop()
-    return tuple(state.values()), steps, not unstable
+    raise AssertionError("a walk ends at max_steps")
 
 
 # Walks
@@ -65,22 +54,40 @@ def slow_walk(
 
 @settings(STEADY, max_examples=60)
 @given(networks(5) | ruled_networks(), st.data(), st.integers(0, 2**64 - 1))
-def test_the_compiled_walk_is_the_slow_one(
+def test_a_walk_is_the_slow_one_alone_and_among_many(
     network: BooleanNetwork, data: st.DataObject, seed: int
 ) -> None:
     some = st.dictionaries(st.sampled_from(network.genes), st.integers(0, 1))
     initial, clamps = data.draw(some), data.draw(some)
-    walks = Dynamics(network, clamps).simulate([initial], seed=seed, max_steps=12)
-    state, steps, reached = slow_walk(network, initial, clamps, seed, 12)
-    assert rows(walks.states[0]) == [state]
-    assert (walks.steps[0, 0], walks.reached[0, 0]) == (steps, reached)
+    moves = Dynamics(network, clamps)
+    one = moves.simulate([initial], seed=seed, max_steps=12)
+    many = moves.simulate([initial], repeats=20, seed=seed, max_steps=12)
+    for number, own in enumerate(run_seeds(seed, 20).tolist()):
+        state, steps, reached = slow_walk(network, initial, clamps, own, 12)
+        for walks in (one, many)[number > 0 :]:
+            assert rows(walks.states[0])[number] == state
+            assert (walks.steps[0, number], walks.reached[0, number]) == (steps, reached)
 
 
-def test_a_walk_over_more_genes_than_a_word_has_bits() -> None:
-    ring = {f"g{i}": f"!g{i - 1}" if i else "g149" for i in range(150)}
-    network = BooleanNetwork(ring)
-    walks = Dynamics(network).simulate([{"g7": 1}], seed=3, max_steps=60)
-    assert rows(walks.states[0])[0] == slow_walk(network, {"g7": 1}, {}, 3, 60)[0]
+@pytest.mark.parametrize("genes", [150, 300])
+def test_a_walk_over_more_genes_than_a_word_or_a_byte_counts(genes: int) -> None:
+    ring = {f"g{i}": f"!g{i - 1}" if i else f"g{genes - 1}" for i in range(genes)}
+    network, seed = BooleanNetwork(ring | {"up": "1"}), int(run_seeds(3, 1)[0])
+    slow = slow_walk(network, {"g7": 1}, {}, seed, 60)[0]
+    for repeats in (1, 400):
+        walks = Dynamics(network).simulate([{"g7": 1}], repeats=repeats, seed=3, max_steps=60)
+        assert rows(walks.states[0])[0] == slow
+
+
+def test_a_walk_is_the_same_in_another_portion(monkeypatch: pytest.MonkeyPatch) -> None:
+    cases = [{"A": 1}, {}, {"B": 0}]
+    one = Dynamics(SWITCH).simulate(cases, repeats=50, seed=5)
+    monkeypatch.setattr(dynamics, "TOGETHER", 16)
+    many = Dynamics(SWITCH).simulate(cases, repeats=50, seed=5)
+    assert all((a == b).all() for a, b in zip(one, many, strict=True))
+    other = Dynamics(SWITCH).simulate(cases, repeats=50, seed=6)
+    assert (one.states != other.states).any()
+    assert one.states.shape == (3, 50, 2)
 
 
 @settings(STEADY, max_examples=40)
@@ -98,21 +105,10 @@ def test_synchronous_walks(network: BooleanNetwork, start: int) -> None:
 
 @settings(STEADY, max_examples=30)
 @given(networks(4) | ruled_networks())
-def test_compiled_functions_are_the_expressions(network: BooleanNetwork) -> None:
+def test_images_are_the_values_of_the_expressions(network: BooleanNetwork) -> None:
     states = every_state(network)
     found = Dynamics(network).images(np.array(states, dtype=np.uint8))
     assert rows(found) == [image(network, state) for state in states]
-
-
-def test_a_simulation_repeats_whatever_the_workers() -> None:
-    dynamics = Dynamics(SWITCH)
-    cases = [{"A": 1}, {}, {"B": 0}]
-    one = dynamics.simulate(cases, repeats=50, seed=5, workers=1)
-    many = dynamics.simulate(cases, repeats=50, seed=5, workers=3)
-    other = dynamics.simulate(cases, repeats=50, seed=6)
-    assert all((a == b).all() for a, b in zip(one, many, strict=True))
-    assert (one.states != other.states).any()
-    assert one.states.shape == (3, 50, 2)
 
 
 def test_who_moves_is_uniform_among_those_who_would() -> None:
@@ -124,7 +120,7 @@ def test_who_moves_is_uniform_among_those_who_would() -> None:
     assert moves.sum() == 60_000
     assert (moves[::3] == 0).all()
     assert stats.chisquare(moves[moves > 0]).pvalue > 1e-4
-    # Also of the second movers, and of the pairs: the list of the unstable is shuffled by then.
+    # Also of the second movers, and of the pairs.
     second = Dynamics(network).simulate(cases, repeats=60_000, seed=2, max_steps=2)
     pairs = Counter(map(tuple, second.states[0].tolist()))
     assert len(pairs) == 15
@@ -173,7 +169,6 @@ def test_an_exact_probability() -> None:
         (lambda: walk(SWITCH, [1, 1], seed=-1), InvalidSetting, "seed"),
         (lambda: walk(SWITCH, [1, 1], max_steps=-1), InvalidSetting, "max_steps"),
         (lambda: Dynamics(SWITCH).simulate([{}], repeats=0), InvalidSetting, "repeats"),
-        (lambda: Dynamics(SWITCH).simulate([{}], workers=0), InvalidSetting, "workers"),
         (lambda: Dynamics(SWITCH).simulate([]), InvalidNetwork, "at least one case"),
         (lambda: Dynamics(SWITCH).simulate({"A": 1}), InvalidNetwork, "several cases"),
         (lambda: Dynamics(SWITCH).simulate(np.ones((2, 3))), InvalidNetwork, "each of the 2 genes"),

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.numerics.random import seed_stream
+from shortlist.rewards import drawer
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight.remaining import Projection, remaining
@@ -53,10 +53,9 @@ class Point:
 
 
 class Run:
-    """A study of an instance that meets the same noise as the compiled loop does."""
+    """A study of an instance that meets the same noise as its simulation does."""
 
     def __init__(self, instance: Instance, algorithm: str, seed: int) -> None:
-        self._instance = instance
         self.study = shortlist.Study(
             instance.features,
             m=instance.m,
@@ -66,19 +65,15 @@ class Run:
             seed=seed,
             audit=False,
         )
-        runs = self.study.procedure.engine.replicate(
-            instance.reward, instance.parameters, np.array([seed], np.uint64), LONGEST
-        )
+        seeds = np.array([seed], np.uint64)
+        runs = self.study.procedure.engine.replicate(instance.rewards, seeds, LONGEST)
         self.total = int(runs.samples[0]) if runs.stopped[0] else None
-        self._stream = np.zeros(4, np.uint64)
-        with np.errstate(over="ignore"):
-            seed_stream(np.uint64(seed), self._stream)
+        self._draw = drawer(instance.rewards, seed)
 
     def go_on(self, until: int) -> None:
         while not self.study.done and self.study.evaluations < until:
             trial = self.study.ask()
-            value = self._instance.reward(trial.arm, self._instance.parameters, self._stream)
-            self.study.tell(trial, float(value))
+            self.study.tell(trial, float(self._draw(np.array([trial.arm]))[0]))
 
 
 def runs() -> list[Run]:

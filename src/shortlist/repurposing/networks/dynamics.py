@@ -1,38 +1,23 @@
 """The dynamics of a Boolean network: walks, one or very many, to where nothing changes.
 
-A network becomes flat arrays, a few instructions a gene, for compiled code that walks.
+Many walks go in step, a column each of arrays genes × walks, so that a gene's function is a few
+operations on rows; few walks go one after the other, over the genes that may have changed. Both take
+the same draws, so a walk is the same either way.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+import itertools
+import operator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types
 from numpy.typing import NDArray
 
 from shortlist.errors import InvalidSetting, unknown_name
-from shortlist.numerics.jit import compiled
-from shortlist.numerics.random import next_word, run_seed, seed_stream, uniform
-from shortlist.numerics.records import (
-    BOOLEAN,
-    INTEGER,
-    INTEGERS,
-    KEY,
-    KEYS,
-    MASK,
-    VOID,
-    Grid,
-    Integer,
-    Integers,
-    Keys,
-    Record,
-    record_type,
-)
 from shortlist.problem import checked_seed
 from shortlist.repurposing.networks.logic import Constant, Expression, Gene, Not, genes_of
 from shortlist.repurposing.networks.network import BooleanNetwork
@@ -44,248 +29,18 @@ from shortlist.repurposing.networks.states import (
     state_table,
     state_vector,
 )
+from shortlist.seeds import Words, run_seeds, words
 
-# Operations on a stack, each with two numbers.
-PUSH_CONSTANT = 0  # value, —
-PUSH_GENE = 1  # gene, 1 if negated
-NEGATE = 2  # —, —
-AT_LEAST = 3  # count, how many are taken off the stack
-
-BIT = types.uint8
-BITS = types.Array(types.uint8, 1, "C")
-BIT_TABLE = types.Array(types.uint8, 2, "C")
-PARTIAL = types.Array(types.int8, 1, "C")
-PARTIAL_TABLE = types.Array(types.int8, 2, "C")
-END = types.Tuple((INTEGER, BOOLEAN))
-_ONE = np.uint64(1)
-SYNCHRONOUS = UPDATES.index("synchronous")
 MAX_STEPS = 10_000
+TOGETHER = 8192  # walks in step: their arrays stay near the processor
+_ONE, _HALF = np.uint64(1), np.uint64(32)
+_EIGHT = 8  # genes numbered at a time
 
-
-@dataclass(frozen=True, eq=False)
-class Instructions(Record):
-    """The functions of a network in postfix form, and which genes depend on which."""
-
-    start: Integers  # the instructions of gene g are those from ``start[g]`` to ``start[g + 1]``
-    code: Grid  # a row an instruction: an operation and its two numbers
-    first_target: Integers  # as ``start``, for ``targets``
-    # The gene itself, then all others whose functions name it, in order: the genes to check when it
-    # has moved.
-    targets: Integers
-    depth: Integer  # how much stack the functions need
-
-
-@dataclass(frozen=True, eq=False)
-class Scratch(Record):
-    """Memory that a walk works in, and its random numbers.
-
-    ``unstable`` lists the genes that would change, ``place`` says where in it each stands.
-    """
-
-    unstable: Integers
-    place: Integers
-    stack: Integers
-    stream: Keys
-
-
-def compile_network(network: BooleanNetwork) -> Instructions:
-    """The instructions of every function.
-
-    Examples
-    --------
-    >>> compile_network(BooleanNetwork({"A": "A & !B", "B": "1"})).code.tolist()
-    [[1, 0, 0], [1, 1, 1], [3, 2, 2], [0, 1, 0]]
-    """
-    place = {gene: i for i, gene in enumerate(network.genes)}
-    code: list[tuple[int, int, int]] = []
-    start = [0]
-    targets: dict[str, list[int]] = {gene: [i] for gene, i in place.items()}
-    depth = 1
-    for gene, function in network.functions.items():
-        depth = max(depth, _emit(function, place, code))
-        start.append(len(code))
-        for name in genes_of(function):
-            if name != gene:
-                targets[name].append(place[gene])
-    return Instructions(
-        np.array(start, dtype=np.int64),
-        np.array(code, dtype=np.int64),
-        np.cumsum([0, *map(len, targets.values())], dtype=np.int64),
-        np.array([t for listed in targets.values() for t in listed], dtype=np.int64),
-        depth,
-    )
-
-
-def _emit(expression: Expression, place: dict[str, int], code: list[tuple[int, int, int]]) -> int:
-    """Append the instructions of an expression; return how much stack they need."""
-    if isinstance(expression, Constant):
-        code.append((PUSH_CONSTANT, expression.value, 0))
-        return 1
-    if isinstance(expression, Gene):
-        code.append((PUSH_GENE, place[expression.name], 0))
-        return 1
-    if isinstance(expression, Not):
-        if isinstance(expression.part, Gene):
-            code.append((PUSH_GENE, place[expression.part.name], 1))
-            return 1
-        depth = _emit(expression.part, place, code)
-        code.append((NEGATE, 0, 0))
-        return depth
-    depth = max(i + _emit(part, place, code) for i, part in enumerate(expression.parts))
-    code.append((AT_LEAST, expression.count, len(expression.parts)))
-    return depth
-
-
-INSTRUCTIONS, SCRATCH = record_type(Instructions), record_type(Scratch)
-
-
-@compiled(BIT(INTEGER, INSTRUCTIONS, BITS, INTEGERS))
-def value_of(gene: int, network: Instructions, state: np.ndarray, stack: np.ndarray) -> int:
-    """The value of the function of ``gene`` in ``state``."""
-    code = network.code
-    top = 0
-    for i in range(network.start[gene], network.start[gene + 1]):
-        what = code[i, 0]
-        if what == PUSH_GENE:
-            stack[top] = state[code[i, 1]] ^ code[i, 2]
-            top += 1
-        elif what == AT_LEAST:
-            bottom = top - code[i, 2]
-            on = 0
-            for k in range(bottom, top):
-                on += stack[k]
-            stack[bottom] = 1 if on >= code[i, 1] else 0
-            top = bottom + 1
-        elif what == NEGATE:
-            stack[top - 1] ^= 1
-        else:
-            stack[top] = code[i, 1]
-            top += 1
-    return stack[0]
-
-
-@compiled(VOID(INSTRUCTIONS, BIT_TABLE, BIT_TABLE, INTEGERS))
-def fill_images(
-    network: Instructions, states: np.ndarray, images: np.ndarray, stack: np.ndarray
-) -> None:
-    """Fill ``images`` with the value of every function in each of many states."""
-    for i in range(states.shape[0]):
-        for gene in range(states.shape[1]):
-            images[i, gene] = value_of(gene, network, states[i], stack)
-
-
-@compiled(END(INSTRUCTIONS, PARTIAL, INTEGER, BITS, SCRATCH))
-def walk_asynchronously(
-    network: Instructions, clamps: np.ndarray, max_steps: int, state: np.ndarray, scratch: Scratch
-) -> tuple[int, bool]:
-    """Move one gene at a time, drawn uniformly among those that would change.
-
-    Only the functions that name the gene that moved can have changed, so only these are evaluated.
-    """
-    unstable, place, stack = scratch.unstable, scratch.place, scratch.stack
-    count = 0
-    for gene in range(len(state)):
-        place[gene] = -1
-        if clamps[gene] == FREE and value_of(gene, network, state, stack) != state[gene]:
-            place[gene] = count
-            unstable[count] = gene
-            count += 1
-    steps = 0
-    while count > 0 and steps < max_steps:
-        moved = unstable[int(uniform(scratch.stream) * count)]
-        state[moved] ^= 1
-        steps += 1
-        for i in range(network.first_target[moved], network.first_target[moved + 1]):
-            gene = network.targets[i]
-            if clamps[gene] != FREE:
-                continue
-            if value_of(gene, network, state, stack) != state[gene]:
-                if place[gene] < 0:
-                    place[gene] = count
-                    unstable[count] = gene
-                    count += 1
-            elif place[gene] >= 0:
-                count -= 1
-                last = unstable[count]
-                unstable[place[gene]] = last
-                place[last] = place[gene]
-                place[gene] = -1
-    return steps, count == 0
-
-
-@compiled(END(INSTRUCTIONS, PARTIAL, INTEGER, BITS, SCRATCH))
-def walk_synchronously(
-    network: Instructions, clamps: np.ndarray, max_steps: int, state: np.ndarray, scratch: Scratch
-) -> tuple[int, bool]:
-    """Move all genes that would change at once, until none would."""
-    unstable, stack = scratch.unstable, scratch.stack
-    steps = 0
-    while True:
-        count = 0
-        for gene in range(len(state)):
-            if clamps[gene] == FREE and value_of(gene, network, state, stack) != state[gene]:
-                unstable[count] = gene
-                count += 1
-        if count == 0 or steps == max_steps:
-            return steps, count == 0
-        for i in range(count):
-            state[unstable[i]] ^= 1
-        steps += 1
-
-
-@compiled(VOID(PARTIAL, PARTIAL, KEYS, BITS))
-def draw_state(
-    initial: np.ndarray, clamps: np.ndarray, stream: np.ndarray, state: np.ndarray
-) -> None:
-    """Fill the initial state: clamps first, then what is given, then a fair coin."""
-    word = np.uint64(0)
-    left = 0
-    for gene in range(len(state)):
-        value = clamps[gene] if clamps[gene] != FREE else initial[gene]
-        if value == FREE:
-            if left == 0:
-                word = next_word(stream)
-                left = 64
-            value = 1 if word & _ONE else 0
-            word >>= _ONE
-            left -= 1
-        state[gene] = value
-
-
-@compiled(
-    VOID(
-        INTEGER, INSTRUCTIONS, PARTIAL_TABLE, PARTIAL_TABLE, INTEGER, INTEGER, KEY, INTEGER,
-        INTEGER, BIT_TABLE, INTEGERS, MASK, SCRATCH,
-    )
-)  # fmt: skip
-def walk_many(
-    update: int,
-    network: Instructions,
-    initials: np.ndarray,
-    clamps: np.ndarray,
-    repeats: int,
-    max_steps: int,
-    seed: np.uint64,
-    first: int,
-    last: int,
-    states: np.ndarray,
-    steps: np.ndarray,
-    reached: np.ndarray,
-    scratch: Scratch,
-) -> None:
-    """Walk the runs ``first`` to ``last`` − 1, ``repeats`` a case, each with its own seed."""
-    for run in range(first, last):
-        clamped, state = clamps[run // repeats], states[run]
-        seed_stream(run_seed(seed, run), scratch.stream)
-        draw_state(initials[run // repeats], clamped, scratch.stream, state)
-        if update == SYNCHRONOUS:
-            steps[run], reached[run] = walk_synchronously(
-                network, clamped, max_steps, state, scratch
-            )
-        else:
-            steps[run], reached[run] = walk_asynchronously(
-                network, clamped, max_steps, state, scratch
-            )
+Bits = NDArray[np.bool_]
+Counts = NDArray[np.unsignedinteger[Any]]
+Ends = tuple[Bits, NDArray[np.int64], Bits]  # last states, steps, whether they are fixed points
+# Takes a value for each gene, True or False or a row of them, and returns one.
+Function = Callable[[Sequence[Any]], Any]
 
 
 class Walk(NamedTuple):
@@ -302,6 +57,31 @@ class Walks(NamedTuple):
     states: NDArray[np.uint8]
     steps: NDArray[np.int64]
     reached: NDArray[np.bool_]
+
+
+def function_of(expression: Expression, place: Mapping[str, int]) -> Function:
+    """The function of an expression: of one value for each gene, or of a row of them.
+
+    Examples
+    --------
+    >>> from shortlist.repurposing.networks.logic import parse
+    >>> function = function_of(parse("A & !B"), {"A": 0, "B": 1})
+    >>> function([True, False]), function(np.array([[True, True], [True, False]])).tolist()
+    (True, [False, True])
+    """
+    if isinstance(expression, Constant):
+        value = bool(expression.value)
+        return lambda values: value
+    if isinstance(expression, Gene):
+        return operator.itemgetter(place[expression.name])
+    if isinstance(expression, Not):
+        part = function_of(expression.part, place)
+        return lambda values: part(values) ^ True
+    count, parts = expression.count, [function_of(part, place) for part in expression.parts]
+    if 1 < count < len(parts):
+        return lambda values: sum(part(values) for part in parts) >= count
+    join = operator.or_ if count == 1 else operator.and_
+    return reduce(lambda one, other: lambda values: join(one(values), other(values)), parts)
 
 
 class Dynamics:
@@ -339,7 +119,13 @@ class Dynamics:
         self.network = network
         self.update = update
         self.clamps = known_values(network, clamps, "the clamps")
-        self.instructions = compile_network(network)
+        place = {gene: i for i, gene in enumerate(network.genes)}
+        self._functions = [function_of(each, place) for each in network.functions.values()]
+        # The genes to look at again when one has moved: itself, and those whose functions name it.
+        self._targets = [{i} for i in range(len(network))]
+        for i, expression in enumerate(network.functions.values()):
+            for name in genes_of(expression):
+                self._targets[place[name]].add(i)
 
     def walk(self, initial: Any, seed: int = 0, max_steps: int = MAX_STEPS) -> Walk:
         """One walk from a state in which every gene has a value.
@@ -354,7 +140,7 @@ class Dynamics:
             How long to go on where no fixed point is met.
         """
         state = full_state(self.network, initial, "the initial state")
-        walks = self.simulate(state[np.newaxis], seed=seed, max_steps=max_steps, workers=1)
+        walks = self.simulate(state[np.newaxis], seed=seed, max_steps=max_steps)
         return Walk(walks.states[0, 0], int(walks.steps[0, 0]), bool(walks.reached[0, 0]))
 
     def simulate(
@@ -365,9 +151,8 @@ class Dynamics:
         seed: int = 0,
         max_steps: int = MAX_STEPS,
         clamps: Any = None,
-        workers: int | None = None,
     ) -> Walks:
-        """Many walks, in compiled code and on all cores.
+        """Many walks.
 
         Parameters
         ----------
@@ -377,13 +162,11 @@ class Dynamics:
         repeats : int
             Walks from each.
         seed : int
-            The walks depend on it and on nothing else: not on the number of workers.
+            A walk depends on it and on the walk's number, not on how many others there are.
         max_steps : int
             How long a walk goes on where it meets no fixed point.
         clamps : array cases × genes, or sequence of mappings or Series, optional
             For each case, genes that are held besides those of the dynamics.
-        workers : int, optional
-            Threads; by default one per core.
 
         Returns
         -------
@@ -401,8 +184,6 @@ class Dynamics:
             raise InvalidSetting(f"repeats must be at least 1, got {repeats}.")
         if max_steps < 0:
             raise InvalidSetting(f"max_steps must be 0 or more, got {max_steps}.")
-        if workers is not None and workers < 1:
-            raise InvalidSetting(f"workers must be at least 1, got {workers}.")
         table = state_table(self.network, initials, "the initial state")
         clamped = np.tile(state_vector(self.network, self.clamps), (len(table), 1))
         if clamps is not None:
@@ -412,29 +193,93 @@ class Dynamics:
                     f"clamps must be given for each of the {len(table)} cases, got {len(own)}."
                 )
             clamped = np.where(own == FREE, clamped, own)
+        free = clamped == FREE
+        fixed = np.where(free, table, clamped)
         runs = len(table) * repeats
-        states = np.empty((runs, len(self.network)), dtype=np.uint8)
-        steps = np.empty(runs, dtype=np.int64)
-        reached = np.empty(runs, dtype=np.bool_)
-        key = np.uint64(checked_seed(seed))
-        update = UPDATES.index(self.update)
-        arguments = (update, self.instructions, table, clamped, repeats, max_steps, key)
-
-        def part(first: int, last: int) -> None:
-            unstable, place = np.empty((2, len(self.network)), dtype=np.int64)
-            stack = np.empty(self.instructions.depth, dtype=np.int64)
-            scratch = Scratch(unstable, place, stack, np.empty(4, dtype=np.uint64))
-            walk_many(*arguments, first, last, states, steps, reached, scratch)
-
-        threads = min(workers or os.cpu_count() or 1, runs)
-        if threads == 1:
-            part(0, runs)
-        else:
-            ends = np.linspace(0, runs, 1 + 4 * threads, dtype=np.int64).tolist()
-            with ThreadPoolExecutor(threads) as pool:
-                list(pool.map(part, ends[:-1], ends[1:]))
+        seeds = run_seeds(checked_seed(seed), runs)
+        settle = self._in_step
+        if self.update == "asynchronous" and runs <= len(self.network):
+            settle = self._one_by_one
+        ends = []
+        for first in range(0, runs, TOGETHER):
+            case = np.arange(first, min(first + TOGETHER, runs)) // repeats
+            some = seeds[first : first + TOGETHER]
+            ends.append(settle(_drawn(fixed[case], some), free[case], some, max_steps))
+        states, steps, reached = (np.concatenate(part) for part in zip(*ends, strict=True))
         shape = (len(table), repeats)
-        return Walks(states.reshape(*shape, -1), steps.reshape(shape), reached.reshape(shape))
+        return Walks(
+            states.view(np.uint8).reshape(*shape, -1), steps.reshape(shape), reached.reshape(shape)
+        )
+
+    def _one_by_one(self, states: Bits, free: Bits, seeds: Words, max_steps: int) -> Ends:
+        ends = [
+            self._alone(state.tolist(), movable.tolist(), seed, max_steps)
+            for state, movable, seed in zip(states, free, seeds, strict=True)
+        ]
+        lasts, steps, reached = zip(*ends, strict=True)
+        return np.array(lasts), np.array(steps), np.array(reached)
+
+    def _alone(
+        self, state: list[bool], free: list[bool], seed: np.uint64, max_steps: int
+    ) -> tuple[list[bool], int, bool]:
+        """Walk once: after a move, look only at the genes that it may concern."""
+        functions, stream = self._functions, _stream(seed, _words_of(len(state)))
+        changing = [g for g, f in enumerate(functions) if free[g] and f(state) != state[g]]
+        steps = 0
+        while changing and steps < max_steps:
+            moved = changing[(next(stream) >> 32) * len(changing) >> 32]
+            state[moved] = not state[moved]
+            steps += 1
+            for gene in self._targets[moved]:
+                place = bisect_left(changing, gene)
+                listed = place < len(changing) and changing[place] == gene
+                if listed == (free[gene] and functions[gene](state) != state[gene]):
+                    continue
+                if listed:
+                    del changing[place]
+                else:
+                    changing.insert(place, gene)
+        return state, steps, not changing
+
+    def _in_step(self, states: Bits, free: Bits, seeds: Words, max_steps: int) -> Ends:
+        """Walk all at once, a column each; whenever half have ended, go on with the others."""
+        genes, eights = len(self.network), -(-len(self.network) // _EIGHT)
+        steps, reached = np.empty(len(states), np.int64), np.empty(len(states), np.bool_)
+        step, walks, held = 0, np.arange(len(states)), not free.all()
+        state = np.zeros((eights * _EIGHT, len(states)), np.bool_)
+        state[:genes], free = states.T, free.T.copy()
+        while True:
+            taken, changing, chosen = np.full(len(walks), step), np.zeros_like(state), state.copy()
+            rank = np.empty((eights, _EIGHT, len(walks)), np.min_scalar_type(2 * genes))
+            last, sums = rank[:, -1], rank[:, -1].copy()
+            rows, changes = list(state[:genes]), list(changing[:genes])
+            while True:
+                for function, row, change in zip(self._functions, rows, changes, strict=True):
+                    np.not_equal(function(rows), row, out=change)
+                if held:
+                    changing[:genes] &= free
+                _count(changing.view(np.uint8).reshape(rank.shape), rank, sums)
+                going = sums[-1] > 0
+                if step == max_steps or 2 * np.count_nonzero(going) <= len(walks):
+                    break
+                if self.update == "asynchronous":
+                    # The gene of a number drawn for each walk, as it counts in its eight.
+                    word = words(seeds, _words_of(genes) + step, 1)[0]
+                    number = (((word >> _HALF) * sums[-1] >> _HALF) + _ONE).astype(rank.dtype)
+                    number_in_eight = (number + last - sums)[:, np.newaxis]
+                    np.equal(rank, number_in_eight, out=chosen.reshape(rank.shape))
+                    changing &= chosen
+                state ^= changing
+                taken += going
+                step += 1
+            ended = ~going | (step == max_steps)
+            there = walks[ended]
+            states[there], steps[there] = state[:genes, ended].T, taken[ended]
+            reached[there] = ~going[ended]
+            if ended.all():
+                return states, steps, reached
+            on = np.flatnonzero(~ended)
+            walks, seeds, state, free = walks[on], seeds[on], state.take(on, 1), free.take(on, 1)
 
     def images(self, states: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The values of all functions in each of many full states; held genes keep their values.
@@ -445,13 +290,39 @@ class Dynamics:
         >>> dynamics.images(np.array([[0, 0], [1, 0]], dtype=np.uint8)).tolist()
         [[0, 1], [0, 0]]
         """
-        states = np.array(states, dtype=np.uint8, order="C")
-        images = np.empty_like(states)
-        stack = np.empty(self.instructions.depth, dtype=np.int64)
-        fill_images(self.instructions, states, images, stack)
-        for gene, value in self.clamps.items():
-            images[:, self.network.genes.index(gene)] = value
-        return images
+        rows = list(np.array(states, dtype=np.bool_).T.copy())
+        images = np.empty((len(rows), len(states)), dtype=np.uint8)
+        for image, gene, function in zip(images, self.network.genes, self._functions, strict=True):
+            image[:] = self.clamps[gene] if gene in self.clamps else function(rows)
+        return images.T.copy()
+
+
+def _count(changing: Counts, rank: Counts, sums: Counts) -> None:
+    """Number the genes that would change, within each eight of genes, and sum up the eights."""
+    rank[:, 0] = changing[:, 0]
+    for i in range(1, _EIGHT):
+        np.add(rank[:, i - 1], changing[:, i], out=rank[:, i])
+    sums[0] = rank[0, -1]
+    for before, own, here in zip(sums, rank[1:, -1], sums[1:], strict=False):
+        np.add(before, own, out=here)
+
+
+def _words_of(genes: int) -> int:
+    """How many words a walk's start takes: it has a bit for each gene."""
+    return -(-genes // 64)
+
+
+def _drawn(table: NDArray[np.int8], seeds: Words) -> Bits:
+    """States with a fair coin's value for each free gene."""
+    drawn = words(seeds, 0, _words_of(table.shape[1])).T.astype("<u8", order="C").view(np.uint8)
+    bits = np.unpackbits(drawn, axis=1, count=table.shape[1], bitorder="little")
+    return np.where(table == FREE, bits, table).astype(np.bool_)
+
+
+def _stream(seed: np.uint64, first: int) -> Iterator[int]:
+    """Yield a walk's words from ``first`` on."""
+    for number in itertools.count(first, 64):
+        yield from words(np.array([seed]), number, 64)[:, 0].tolist()
 
 
 def walk(

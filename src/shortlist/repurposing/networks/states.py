@@ -60,7 +60,8 @@ def state_table(network: BooleanNetwork, cases: Any, what: str = "the state") ->
     """
     if isinstance(cases, np.ndarray) and cases.ndim == 2 and cases.dtype.kind in "iubf":
         known = np.where(np.isnan(cases), FREE, cases) if cases.dtype.kind == "f" else cases
-        if known.size and known.shape[1] == len(network) and np.isin(known, (FREE, 0, 1)).all():
+        allowed = (known == FREE) | (known == 0) | (known == 1)  # faster than np.isin
+        if known.size and known.shape[1] == len(network) and allowed.all():
             return np.array(known, dtype=np.int8, order="C")
     if hasattr(cases, "items") or not isinstance(cases, Iterable):
         raise InvalidNetwork(

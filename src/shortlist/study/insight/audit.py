@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import Integers, Label, Reals
 from shortlist.engine.algorithm import Procedure
+from shortlist.linalg import first_largest, largest_first
 from shortlist.noise.given import Each
-from shortlist.numerics.order import first_largest, largest_first
 from shortlist.plans.noises import Common, Totals, Unknown
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
@@ -106,10 +106,6 @@ class Audit:
         """Test the results so far, whenever they have grown by a quarter."""
         procedure = model.procedure
         if not (self.wanted and rests_on_features(procedure)):
-            return
-        if procedure.engine.tests_linearity:
-            if self.rejection is None and procedure.engine.against_linear(model.round) > LIMIT:
-                self._reject(procedure.problem, _sample(procedure.problem, taken), len(taken))
             return
         while self._next_test <= len(taken) and self.rejection is None:
             problem = measured(procedure.problem, taken[: self._next_test])
@@ -270,12 +266,8 @@ def rests_on_features(procedure: Procedure) -> bool:
 
 
 def is_audited(procedure: Procedure) -> bool:
-    """Whether answers are audited by evaluations made for that purpose.
-
-    They are not where the algorithm itself tests linearity in its plans.
-    """
-    audited = procedure.relation.audited and not procedure.engine.tests_linearity
-    return rests_on_features(procedure) and audited
+    """Whether answers are audited by evaluations made for that purpose."""
+    return rests_on_features(procedure) and procedure.relation.audited
 
 
 def audit_size(arms: int, evaluations: int) -> int:

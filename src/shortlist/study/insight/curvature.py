@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from shortlist.arrays import Reals
-from shortlist.numerics.blockwise import even
+from shortlist.linalg import even
 from shortlist.study.insight.own_spread import normal_scores
 
 MOST_TERMS = 2000  # squares and products; with more than that, only squares are tested

@@ -15,8 +15,7 @@ from shortlist.advice import Python, continued, reader
 from shortlist.arrays import Reals
 from shortlist.errors import UnhealthyFeatures, warn_caller
 from shortlist.features import EXPRESSED, LARGEST, TWINS
-from shortlist.noise.spread import Found
-from shortlist.numerics.blockwise import (
+from shortlist.linalg import (
     deviations,
     even,
     exponents,
@@ -26,6 +25,7 @@ from shortlist.numerics.blockwise import (
     sizes,
     squared_norms,
 )
+from shortlist.noise.spread import Found
 from shortlist.problem import Problem
 from shortlist.study.insight.finding import Finding
 

@@ -29,7 +29,6 @@ from shortlist.study.insight.linearity_words import (
     not_held,
     remedy,
     spread,
-    tests_itself,
 )
 from shortlist.study.insight.noise_cause import likely_cause
 from shortlist.study.insight.own_spread import lack_of_fit, own_variances
@@ -438,8 +437,6 @@ def _terms(problem: Problem, one: int, other: int) -> tuple[str, str]:
 
 def _when(study: View) -> str:
     """A sentence on whether linearity will be tested."""
-    if tests_itself(study) and study.audit.wanted and not study.done:
-        return "The results of later plans test it."
     if study.audit.wanted and not study.done:
         return "Fresh evaluations test it before the answer is final."
     return "The guarantee rests on a linear model, which was not tested."

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm import Procedure
-from shortlist.engine.follow import TAKE, Steps
 from shortlist.engine.contract import Decision
 from shortlist.engine.fits import Posterior
+from shortlist.engine.follow import TAKE, Steps
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table, best_first, estimated
 from shortlist.study.model import Model

@@ -16,7 +16,7 @@ from shortlist.printable import count
 from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import audit_results, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
-from shortlist.study.insight.linearity import LEVEL, WHILE_RUNNING
+from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.insight.shifts import (
     results_of,
     shift_finding,
@@ -63,23 +63,12 @@ def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.procedure):
         return False
-    if tests_itself(study):
-        return not study.audit.wanted or _against_linear(study) == -math.inf
     if not study.procedure.relation.audited:
         return not study.audit.wanted
     verdict = study.audit.verdict
     if verdict is None or not study.audit.results:
         return True
     return all(map(math.isinf, verdict.detectable))  # nothing would have been found
-
-
-def tests_itself(study: View) -> bool:
-    """Whether the algorithm tests with its own plans that the means are linear."""
-    return study.procedure.engine.tests_linearity
-
-
-def _against_linear(study: View) -> float:
-    return study.procedure.engine.against_linear(study.round)
 
 
 def is_linearity_tested(study: View) -> bool:
@@ -97,11 +86,6 @@ def untested(study: View) -> str:
             else setting("audit", False)
         )
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
-    if tests_itself(study):
-        return (
-            f"{what} was not tested: no plan after the first could have shown a misfit; "
-            f"{_evaluated(study)}."
-        )
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (
@@ -113,13 +97,6 @@ def untested(study: View) -> str:
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
     audit, what = study.audit, _assumed(study)
-    level = f"level {WHILE_RUNNING * LEVEL * 100:g} %"
-    if tests_itself(study):
-        return (
-            f"{what} was tested by the results of later plans, whatever the σ of each arm ({level}); "
-            f"{_evaluated(study)}. Departures too small for that, which can make the list wrong, were "
-            "not excluded."
-        )
     assert audit.verdict is not None
     tested = len({trial.arm for trial in audit.results})
     single, spread = audit.verdict.detectable
@@ -332,13 +309,12 @@ def departure(study: View) -> str:
     rejection, shape = study.audit.rejection, study.procedure.relation.shape
     assert rejection is not None
     cause, words = _cause(study, spread(study))
-    level = WHILE_RUNNING * LEVEL if tests_itself(study) else LEVEL
     if cause in ("shift", "sigma"):  # then nothing can be said of the means
         return words
     return (
         f"the results contradict means that are {shape} in the features with noise of "
         f"{study.problem.noise.size} "
-        f"(tested at level {level * 100:g} % after "
+        f"(tested at level {LEVEL * 100:g} % after "
         f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
         f"{rejection.measured:.3g}, but a linear model of the other results gives "
         f"{rejection.predicted:.3g}. {words}"

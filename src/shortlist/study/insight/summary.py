@@ -37,7 +37,6 @@ def study_report(study: Study, ahead: Projection | None = None) -> dict[str, Any
             {
                 "arm": each.name,
                 "reason": each.reason,
-                "whatever_the_results": each.whatever_the_results,
             }
             for each in study.retired
         ],

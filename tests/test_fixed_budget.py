@@ -19,14 +19,14 @@ from command_line import run
 from error_rates import rather_below
 from paths import DOCS
 from shortlist import errors, plot
-from shortlist.plans.budget import NORMAL
+from shortlist.arrays import NO_BLOCK
+from shortlist.plans.pairs_in_doubt import NORMAL
 from shortlist.printable import rounded_up
 from shortlist.problem import Problem
 from shortlist.report.analysis import Analysis
 from shortlist.report.methods import cited, methods
 from shortlist.report.sections import intervals
 from shortlist.report.sections import specification as report_settings
-from shortlist.rules.rewards import gaussian
 from shortlist.simulation.instances import Instance
 from shortlist.study.running.progress import describe
 
@@ -252,7 +252,7 @@ def test_a_stored_study_is_replayed_bit_for_bit(tmp_path: Path) -> None:
     loaded = shortlist.Study.load(path)
     assert loaded.budget == 60
     assert loaded.remaining().evaluations == 35
-    assert loaded.round.strategy.plan.tolist() == study.round.strategy.plan.tolist()
+    assert loaded.round.search.strategy.plan.tolist() == study.round.search.strategy.plan.tolist()
     assert [t.arm for t in loaded.ask(35)] == [t.arm for t in study_in_memory(25).ask(35)]
     with pytest.raises(errors.BudgetSpent):
         study.ask()  # it sees what the other asked for
@@ -298,12 +298,12 @@ def test_a_study_makes_the_run_of_a_comparison() -> None:
     rng = np.random.default_rng(5)
     rewards = MEANS[:, None] + 0.6 * rng.standard_normal((5, 80))
     now, counts = engine.round(), np.zeros(5, int)
-    while not now.strategy.spent:
-        for arm, pulls in enumerate(now.strategy.plan):
-            now.results.sums[arm] = rewards[arm, counts[arm] : counts[arm] + pulls].sum()
-            now.results.pulls[arm] = pulls
-            counts[arm] += pulls
-        now.decide(1)  # the seed of the study
+    now.begin(1)  # the seed of the study
+    while not now.search.stopped:
+        for arm in now.search.slots.arms.tolist():
+            now.take(arm, NO_BLOCK, rewards[arm, counts[arm]], asked=True)
+            counts[arm] += 1
+        now.decide()
     study, seen = begin(80), np.zeros(5, int)
 
     def objective(trial: Any) -> float:
@@ -312,7 +312,7 @@ def test_a_study_makes_the_run_of_a_comparison() -> None:
 
     study.run(objective, progress=False)
     assert seen.tolist() == counts.tolist()
-    assert study.statistic == pytest.approx(now.strategy.statistic)
+    assert study.statistic == pytest.approx(now.search.strategy.statistic)
     assert np.array_equal(study.round.inside, now.inside)
 
 
@@ -523,13 +523,14 @@ def missed(arms: int, runs: int) -> tuple[float, float]:
     """How often the interval of an arm, and that of the one listed, misses its mean: all are 0."""
     problem = Problem.of(np.eye(arms), 1, sigma=1.0)
     engine: Any = shortlist.PairsInDoubt(budget=10 * arms).bind(problem).engine
-    parameters = np.vstack([np.zeros(arms), np.ones(arms)])
     any_arm = listed = 0
     for seed in range(1, runs + 1):
-        now = engine.round()
-        engine._run(now, gaussian, parameters, np.uint64(seed), 10 * arms)
-        last = now.strategy
-        away = np.abs(last.means) > last.threshold * np.linalg.norm(last._white, axis=0)
+        search, generator = engine._search(seed), np.random.default_rng(seed)
+        while not search.stopped:
+            slots = search.slots
+            search.take(slots.arms, slots.blocks, generator.standard_normal(len(slots.arms)))
+        last = search.strategy
+        away = np.abs(last.means) > last.threshold * np.sqrt(last.variances)
         any_arm, listed = any_arm + int(away.sum()), listed + int(away[last.inside].sum())
     return any_arm / (runs * arms), listed / runs
 

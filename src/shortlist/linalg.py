@@ -1,6 +1,7 @@
-"""Large tables of features, one row per arm, computed on block by block of rows.
+"""Linear algebra on tables of features, one row per arm, block by block of rows where they are large.
 
-Nothing here makes another table of their size.
+Also what must come out alike on all processors, although their libraries round differently: which of
+several values is the largest, and which arms span.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from shortlist.arrays import Integers, Reals
 BLOCK = 1 << 18  # entries: 2 MB
 WHOLE = 1 << 20  # entries: beyond, passes over a table are quicker than decomposing all of it
 WELL = 1e-8  # λ_min/λ_max of a Gram matrix above which its rounding errors decide nothing
+ALIKE = 1e-8  # the share by which values may differ that would be equal without rounding
+REMADE = 1e-6  # of what was left when it was last made
 
 
 def blocks(table: NDArray[Any]) -> Iterator[slice]:
@@ -256,3 +259,97 @@ def first_not_finite(table: Reals) -> tuple[int, int, int] | None:
                 found = rows.start + row, column
             count += int(bad.sum())
     return None if found is None else (*found, count)
+
+
+def first_largest(values: Reals) -> int:
+    """The index of the largest value; among those equal to it up to rounding, the first.
+
+    Linear algebra libraries round differently on different processors. Where arms lie regularly,
+    that alone would decide which of them is the largest.
+
+    Examples
+    --------
+    >>> first_largest(np.array([0.1, 0.3, 0.1 + 0.2]))
+    1
+    """
+    largest = values.max()
+    least = largest - ALIKE * abs(largest) if np.isfinite(largest) else largest
+    return int(np.argmax(values >= least))
+
+
+def largest_first(values: Reals) -> Integers:
+    """The indices of the values, the largest first; those equal up to rounding in their order.
+
+    Examples
+    --------
+    >>> largest_first(np.array([0.1, 0.3, 0.1 + 0.2, 0.5])).tolist()
+    [3, 1, 2, 0]
+    """
+    unit = max(ALIKE * float(np.abs(values).max(initial=0.0)), np.finfo(np.float64).tiny)
+    return np.argsort(-np.round(values / unit), kind="stable")
+
+
+def span(table: Reals) -> Integers:
+    """As many rows as there are columns, well spread: the pivots of a pivoted QR.
+
+    Each pivot takes a pass over the table, without a second one. What is left of a
+    row's ‖x‖² is kept by subtraction, and computed again once too little is left of it to have digits.
+
+    Examples
+    --------
+    >>> span(np.array([[1.0, 0.0], [1.0, 0.1], [0.0, 2.0]])).tolist()
+    [0, 2]
+    """
+    if is_identity(table):
+        return np.arange(len(table))
+    rank = table.shape[1]
+    chosen = np.empty(rank, np.int64)
+    directions = np.zeros((rank, rank))
+    left, last = np.full(len(table), -np.inf), np.inf
+    for k in range(rank):
+        if not left.max() >= REMADE * last:
+            for rows in blocks(table):
+                part = table[rows]
+                left[rows] = squared_norms(part - (part @ directions[:k].T) @ directions[:k])
+            left[chosen[:k]] = -np.inf
+            last = float(left.max())
+        chosen[k] = first_largest(left)
+        direction = table[chosen[k]].copy()
+        for _ in range(2):  # the second time takes away what rounding left
+            direction -= directions[:k].T @ (directions[:k] @ direction)
+        length = np.linalg.norm(direction)
+        directions[k] = direction / length if length > 0.0 else 0.0
+        left -= (table @ directions[k]) ** 2
+        left[chosen[k]] = -np.inf
+    return np.sort(chosen)
+
+
+def in_units(features: Reals, noise: Reals) -> Reals:
+    """x_a σ/σ_a: what an evaluation of each arm shows of θ, in units of its noise (σ_a/σ)².
+
+    Examples
+    --------
+    >>> in_units(np.eye(2), np.array([1.0, 0.25])).tolist()
+    [[1.0, 0.0], [0.0, 2.0]]
+    """
+    if (noise == 1.0).all():
+        return features
+    return np.asarray(features / np.sqrt(noise)[:, None])
+
+
+def solve_lower(lower: Reals, right: Reals) -> Reals:
+    """L⁻¹B; what stands above the diagonal is not read.
+
+    Examples
+    --------
+    >>> solve_lower(np.array([[2.0, 0.0], [1.0, 4.0]]), np.array([[2.0], [9.0]])).tolist()
+    [[1.0], [2.0]]
+    """
+    diagonal = np.diagonal(lower)
+    if not np.all(diagonal):
+        raise np.linalg.LinAlgError("the triangle has a zero on its diagonal")
+    solved = np.zeros(right.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for i in range(len(lower)):
+            solved[i] = (right[i] - lower[i, :i] @ solved[:i]) / diagonal[i]
+    return solved

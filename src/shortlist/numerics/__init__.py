@@ -1,1 +1,0 @@
-"""Compiled functions, records, random numbers, and small problems of linear algebra and optimization."""
