@@ -64,7 +64,7 @@ def across_runs(now):  # type: ignore[no-untyped-def]
 
 
 def of_others(pairs):  # type: ignore[no-untyped-def]
-    return pairs.mean_i - pairs.mean_j + pairs.scale.max() * pairs.distance
+    return pairs.mean_i - pairs.mean_j.max() + pairs.scale * pairs.distance
 
 
 def infinite(now):  # type: ignore[no-untyped-def]

@@ -117,7 +117,8 @@ def _answers(
 
     def watched(*given: Any) -> Any:
         before = deepcopy(_arrays(given))
-        first, again = (np.array(rule(*given)) for _ in range(2))
+        returned = rule(*given)
+        first, again = np.array(returned), np.array(rule(*given))
         after = {name: array for name, array in _arrays(given).items() if name in before}
         _require(_same(before, after), f"{words} must not write into what it is given")
         _require(
@@ -125,7 +126,7 @@ def _answers(
             f"{words} must depend on its arguments only: it gave {first}, and called again {again}",
         )
         found.append(first)
-        return first
+        return returned
 
     rules: dict[str, Any] = {"threshold": "heuristic", rule.kind: replace(rule, function=watched)}
     allocation = "game" if "allocation" in rule.traits else None
@@ -138,7 +139,7 @@ def _answers(
         decided = decide(recipe, fits, seeds, memory, stops=False)
         arms = decided.arm if t >= len(features) else np.full(len(runs), t)
         fits.observe(arms, results[t, runs, arms])
-        if rule.kind in ("stopping", "threshold"):
+        if rule.kind in ("stopping", "threshold") and found:  # a late stop waits for a pair
             what = "finite" if rule.kind == "stopping" else "a C above 0 and finite"
             right = np.isfinite(found[-1]) & ((found[-1] > 0.0) | (rule.kind == "stopping"))
             _require(right.all(), f"{words} must return numbers that are {what}; got {found[-1]}")

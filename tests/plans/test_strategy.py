@@ -339,22 +339,3 @@ def test_a_strategy_is_given_every_result_of_its_plan_in_order() -> None:
         study.tell(arm=arm, value=value)
     assert not study.done
     assert seen == [([2, 0, 1], [0.5, -1.0, 0.25], 7)]
-
-
-@pytest.mark.filterwarnings("ignore::shortlist.errors.ArmSetAside")
-def test_arms_that_fail_from_the_start_are_left_out() -> None:
-    """The strategy is made for the others, and what is shown has the rows of all arms."""
-    study = race(sigma=0.3, epsilon=0.1)
-    while not study.done:
-        trial = study.ask()
-        if trial.arm == 1:
-            study.fail(trial, "no sample")
-        else:
-            study.tell(trial, result(trial, 0.3))
-    assert study.posterior.pulls[1] == 0
-    assert study.shortlist.names == [0, 2]
-    table = study.table()
-    assert table["lower"].isna().tolist() == [False, True, False, False, False]
-    assert (table["lower"] < table["upper"])[[0, 2, 3, 4]].all()
-    assert plot.intervals(study).axes
-    assert study.history().last is not None

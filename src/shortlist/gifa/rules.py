@@ -10,6 +10,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +41,9 @@ class Pairs(NamedTuple):
     def distance(self) -> Reals:
         """‖x_i − x_j‖ in V⁻¹, but not less than rounding allows to tell."""
         both = self.variance_i + self.variance_j
-        square = np.maximum(both - 2.0 * self.covariance, self.floor * both)
+        square = both - 2.0 * self.covariance
+        both *= self.floor
+        np.maximum(square, both, out=square)
         return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
 
 
@@ -90,7 +93,7 @@ class Rule:
         """Call the function."""
         return self.function(*given)
 
-    @property
+    @cached_property
     def is_own(self) -> bool:
         """Whether it is the user's own."""
         return RULES.get(self.kind, {}).get(self.name) is not self
@@ -180,11 +183,15 @@ def values_of(one: Rule, given: Any, shape: tuple[int, ...]) -> Reals:
     if not one.is_own:
         return np.asarray(returned)
     try:
-        values = np.broadcast_to(np.asarray(returned, dtype=np.float64), shape)
+        values = np.array(np.broadcast_to(np.asarray(returned, dtype=np.float64), shape))
     except (TypeError, ValueError):
         raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted") from None
+    if np.ndim(returned) < len(shape) and one.kind not in ("indices", "stopping"):
+        # An arm for each run would be broadcast in a study, where there is one run.
+        raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted")
     if np.isnan(values).any() or (len(shape) > 1 and (values.max(axis=-1) == -np.inf).any()):
-        raise wrong_answer(one, "numbers that are not defined (NaN), or −∞ everywhere")
+        came = "numbers that are not defined (NaN), or −∞ everywhere"
+        raise wrong_answer(one, "None" if returned is None else came)
     return values
 
 
