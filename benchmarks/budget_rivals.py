@@ -12,135 +12,19 @@ least squares on the features; the m best of a draw are the leaders. It draws ag
 are others, and pulls a leader that is missing from them or an arm that took its place, by a coin.
 """
 
-# ruff: noqa: NPY002  # in compiled code Numba has these generators
 from __future__ import annotations
 
-import math
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from shortlist.linalg import span
-from shortlist.rewards import Coins, Normal, Recorded, Rewards
+from shortlist.rewards import Rewards
+from shortlist.seeds import generator_of, run_seeds
 from shortlist.simulation.instances import Instance
 
-Reals = NDArray[np.float64]
+Reals, Mask = NDArray[np.float64], NDArray[np.bool_]
 REDRAWS = 100  # then the pair that is least certain: late in a run another set is rarely drawn
 FIRST, AT_ONCE = 5, 10  # results of OCBA-m: of an arm at first, and at a time after that
-NORMAL, COINS, RECORDS = 0, 1, 2
-
-
-@njit(cache=True)
-def drawn(kind: int, parameters: Reals, arm: int) -> float:
-    """A reward."""
-    if kind == COINS:
-        return 1.0 if np.random.random() < parameters[0, arm] else 0.0
-    if kind == RECORDS:
-        return parameters[int(np.random.random() * parameters.shape[0]), arm]
-    return parameters[0, arm] + parameters[1, arm] * np.random.standard_normal()
-
-
-@njit(cache=True)
-def is_wrong(estimates: Reals, means: Reals, m: int) -> bool:
-    """Whether an arm of the m largest estimates is below the m-th best."""
-    least = np.sort(means)[-m]
-    return bool(means[np.argsort(-estimates)[:m]].min() < least)
-
-
-@njit(cache=True)
-def ocba(
-    kind: int, parameters: Reals, means: Reals, m: int, sigma: float, budget: int, seed: int,
-    half_way: bool,
-) -> bool:  # fmt: skip
-    """One run of OCBA-m; variances are estimated where σ is 0."""
-    np.random.seed(seed)
-    arms = len(means)
-    pulls, sums, squares = np.zeros(arms), np.zeros(arms), np.zeros(arms)
-    first = max(1, min(max(FIRST, budget // (5 * arms)), budget // (2 * arms)))
-    shares = np.ones(arms)
-    for t in range(budget):
-        arm = t % arms
-        if t >= first * arms:
-            if (t - first * arms) % AT_ONCE == 0:
-                average = sums / pulls
-                spread = np.full(arms, sigma if sigma > 0.0 else 1.0)
-                if sigma == 0.0 and first > 1:
-                    spread = np.sqrt(np.maximum(squares - sums * average, 0.0) / (pulls - 1.0))
-                    spread = np.maximum(spread, 1e-3 * spread.max() + 1e-12)
-                order = np.argsort(-average)
-                last, after = order[m - 1], order[m]
-                own, other = spread[last] / pulls[last] ** 0.5, spread[after] / pulls[after] ** 0.5
-                if half_way:
-                    own = other = 1.0
-                c = (other * average[last] + own * average[after]) / (own + other)
-                shares = (spread / np.maximum(np.abs(average - c), 1e-9)) ** 2
-                shares /= shares.sum()
-            arm = int(np.argmax(shares * (t + 1) - pulls))
-        value = drawn(kind, parameters, arm)
-        pulls[arm] += 1.0
-        sums[arm] += value
-        squares[arm] += value * value
-    return is_wrong(sums / pulls, means, m)
-
-
-@njit(cache=True)
-def draw_best(estimates: Reals, white: Reals, sigma: float, m: int, best: Reals) -> None:
-    """Mark the m best arms of a draw of the means from their posterior."""
-    arms, rank = white.shape
-    draw = estimates + sigma * (white @ np.random.standard_normal(rank))
-    best[:] = False
-    for _ in range(m):
-        largest, arm = -np.inf, 0
-        for a in range(arms):
-            if not best[a] and draw[a] > largest:
-                largest, arm = draw[a], a
-        best[arm] = True
-
-
-@njit(cache=True)
-def top_two(
-    kind: int, parameters: Reals, means: Reals, m: int, sigma: float, budget: int, seed: int,
-    features: Reals, first: NDArray[np.int64],
-) -> bool:  # fmt: skip
-    """One run of top-two Thompson sampling; the first pulls span the features."""
-    np.random.seed(seed)
-    arms, rank = features.shape
-    start, weighted = np.zeros((rank, rank)), np.zeros(rank)
-    for arm in first:
-        start += np.outer(features[arm], features[arm])
-        weighted += features[arm] * drawn(kind, parameters, arm)
-    inverse = np.linalg.inv(start)
-    white = features @ np.linalg.cholesky(inverse)
-    estimates = features @ (inverse @ weighted)
-    leading, other = np.zeros(arms, np.bool_), np.zeros(arms, np.bool_)
-    for _ in range(budget - len(first)):
-        draw_best(estimates, white, sigma, m, leading)
-        for _again in range(REDRAWS):
-            draw_best(estimates, white, sigma, m, other)
-            if (leading != other).any():
-                break
-        apart = np.flatnonzero(leading != other)
-        if len(apart) > 0:
-            arm = apart[np.random.randint(len(apart))]
-        else:
-            pair, least = (0, 0), np.inf
-            for i in np.flatnonzero(leading):
-                for j in np.flatnonzero(~leading):
-                    error = math.sqrt(np.sum((white[i] - white[j]) ** 2))
-                    score = (estimates[i] - estimates[j]) / max(error, 1e-12)
-                    if score < least:
-                        pair, least = (i, j), score
-            arm = pair[0] if np.random.random() < 0.5 else pair[1]
-        own = white[arm].copy()
-        size = own @ own
-        value = drawn(kind, parameters, arm)
-        estimates += (white @ own) * ((value - estimates[arm]) / (1.0 + size))
-        # V⁻¹ = SSᵀ, white = XS, brought up to date by one result (Potter 1963).
-        white -= np.outer(white @ own, own) / (1.0 + size + math.sqrt(1.0 + size))
-    return is_wrong(estimates, means, m)
-
-
 COIN = "top-two Thompson sampling, coin"
 RIVALS = (
     "OCBA-m",
@@ -148,24 +32,112 @@ RIVALS = (
     "OCBA-m, c half way, σ given",
     COIN,
 )
-KINDS = {Normal: NORMAL, Coins: COINS, Recorded: RECORDS}
 
 
-def numbers_of(rewards: Rewards) -> np.ndarray:
-    """Means and, of normal results, standard deviations; or all that were recorded."""
-    if isinstance(rewards, Recorded):
-        return rewards.table
-    return np.vstack(list(vars(rewards).values()))
+def best_of(values: Reals, m: int) -> Mask:
+    """Which are the m largest of every row."""
+    inside = np.zeros(values.shape, np.bool_)
+    np.put_along_axis(inside, np.argpartition(-values, m - 1, axis=1)[:, :m], True, axis=1)
+    return inside
+
+
+class Results:
+    """The results of runs: the t-th of each is for its t-th pull."""
+
+    def __init__(self, rewards: Rewards, budget: int, runs: int, first: int) -> None:
+        generators = map(generator_of, run_seeds(0, runs, first).tolist())
+        self._draws = np.stack([rewards.draws(each, budget) for each in generators])
+        self._rewards, self.runs, self.every = rewards, runs, np.arange(runs)
+
+    def of(self, arms: NDArray[np.int64], t: int) -> Reals:
+        """That of one arm for each run."""
+        return self._rewards.values(arms, self._draws[:, t])
+
+
+def ocba(
+    results: Results, arms: int, m: int, sigma: float, budget: int, *, half_way: bool
+) -> Reals:
+    """The averages that OCBA-m ends with, runs × arms; variances are estimated where σ is 0."""
+    pulls, sums, squares, shares = np.zeros((4, results.runs, arms))
+    first = max(1, min(max(FIRST, budget // (5 * arms)), budget // (2 * arms)))
+    for t in range(budget):
+        pulled = np.full(results.runs, t % arms)
+        if t >= first * arms:
+            if (t - first * arms) % AT_ONCE == 0:
+                average = sums / pulls
+                spread = np.full(average.shape, sigma or 1.0)
+                if sigma == 0.0 and first > 1:
+                    spread = np.sqrt(np.maximum(squares - sums * average, 0.0) / (pulls - 1.0))
+                    spread = np.maximum(spread, 1e-3 * spread.max(axis=1, keepdims=True) + 1e-12)
+                ranked = np.argsort(-average, axis=1)[:, m - 1 : m + 1]
+                means, errors = (
+                    np.take_along_axis(each, ranked, axis=1)
+                    for each in (average, np.ones_like(pulls) if half_way else spread / pulls**0.5)
+                )
+                c = (means * errors[:, ::-1]).sum(axis=1) / errors.sum(axis=1)
+                shares = (spread / np.maximum(np.abs(average - c[:, None]), 1e-9)) ** 2
+                shares /= shares.sum(axis=1, keepdims=True)
+            pulled = np.argmax(shares * (t + 1) - pulls, axis=1)
+        values, place = results.of(pulled, t), (results.every, pulled)
+        pulls[place] += 1.0
+        sums[place] += values
+        squares[place] += values**2
+    return sums / pulls
+
+
+def top_two(
+    results: Results, features: Reals, first: NDArray[np.int64], m: int, sigma: float, budget: int,
+    generator: np.random.Generator,
+) -> Reals:  # fmt: skip
+    """The means that top-two Thompson sampling ends with; the first pulls span the features."""
+    runs, every, (arms, rank) = results.runs, results.every, features.shape
+    inverse = np.linalg.inv(features[first].T @ features[first])
+    started = np.stack([results.of(np.full(runs, arm), t) for t, arm in enumerate(first)], axis=1)
+    estimates = started @ features[first] @ inverse @ features.T
+    white = np.tile(features @ np.linalg.cholesky(inverse), (runs, 1, 1))
+
+    def drawn(some: NDArray[np.int64]) -> Mask:
+        """The m best arms of draws of the means."""
+        normal = generator.standard_normal((len(some), rank, 1))
+        return best_of(estimates[some] + sigma * (white[some] @ normal)[:, :, 0], m)
+
+    for t in range(len(first), budget):
+        leading = drawn(every)
+        other, equal = leading.copy(), every
+        for _ in range(REDRAWS):
+            other[equal] = drawn(equal)
+            equal = equal[(other[equal] == leading[equal]).all(axis=1)]
+            if not len(equal):
+                break
+        pulled = np.argmax(generator.random((runs, arms)) * (leading != other), axis=1)
+        if len(equal):  # the pair that is least certain
+            gram = white[equal] @ white[equal].transpose(0, 2, 1)
+            sizes = np.diagonal(gram, axis1=1, axis2=2)
+            squares = sizes[:, :, None] + sizes[:, None, :] - 2.0 * gram
+            gaps = estimates[equal][:, :, None] - estimates[equal][:, None, :]
+            scores = gaps / np.sqrt(np.maximum(squares, 1e-24))
+            scores[~(leading[equal][:, :, None] & ~leading[equal][:, None, :])] = np.inf
+            pair = np.divmod(scores.reshape(len(equal), -1).argmin(axis=1), arms)
+            pulled[equal] = np.where(generator.random(len(equal)) < 0.5, *pair)
+        own, values = white[every, pulled], results.of(pulled, t)
+        size, image = (own**2).sum(axis=1), (white @ own[:, :, None])[:, :, 0]
+        estimates += image * ((values - estimates[every, pulled]) / (1.0 + size))[:, None]
+        # V⁻¹ = SSᵀ, white = XS, brought up to date by one result (Potter 1963).
+        own /= (1.0 + size + np.sqrt(1.0 + size))[:, None]
+        white -= image[:, :, None] * own[:, None, :]
+    return estimates
 
 
 def errors_of(name: str, instance: Instance, budget: int, runs: int, first: int = 0) -> int:
     """In how many runs the answer is wrong; their seeds count from ``first``."""
-    problem, seeds = instance.problem(0.05, 0.0), range(first, first + runs)
-    kind = KINDS[type(instance.rewards)]
-    given = kind, numbers_of(instance.rewards), instance.means, instance.m
+    problem, means, m = instance.problem(0.05, 0.0), instance.means, instance.m
+    results = Results(instance.rewards, budget, runs, first)
     if name.startswith("OCBA-m"):
-        sigma = problem.sigma if "σ given" in name else 0.0
-        return sum(ocba(*given, sigma, budget, seed, "half way" in name) for seed in seeds)
-    features = np.ascontiguousarray(np.linalg.qr(problem.reduced)[0])
-    own = features, span(features)
-    return sum(top_two(*given, problem.sigma, budget, seed, *own) for seed in seeds)
+        sigma, half_way = problem.sigma if "σ given" in name else 0.0, "half way" in name
+        found = ocba(results, len(means), m, sigma, budget, half_way=half_way)
+    else:
+        features = np.ascontiguousarray(np.linalg.qr(problem.reduced)[0])
+        generator = np.random.default_rng([1, first])
+        found = top_two(results, features, span(features), m, problem.sigma, budget, generator)
+    worst = np.where(best_of(found, m), means, np.inf).min(axis=1)
+    return int((worst < np.sort(means)[-m]).sum())

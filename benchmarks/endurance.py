@@ -98,7 +98,7 @@ def main() -> None:
     options.add_argument("--seconds", type=float, default=600.0)
     seconds = options.parse_args().seconds
     fork = multiprocessing.get_context("fork")
-    warm = shortlist.Study(X, m=5, sigma=SIGMA, seed=0)  # everything is compiled
+    warm = shortlist.Study(X, m=5, sigma=SIGMA, seed=0)  # loads what it needs
     warm.run(lambda trial: 0.0, max_evaluations=400, progress=False)
     with tempfile.TemporaryDirectory() as folder:
         storage = f"{folder}/study.db"

@@ -4,8 +4,7 @@
     python benchmarks/house.py --beside e7942e7                 and another, in its own column
     python benchmarks/house.py --rooms --importers              lists behind the counts
 
-The other version is a commit of this repository, or the folder of a checkout. Its first use
-compiles its loop, which takes minutes.
+The other version is a commit of this repository, or the folder of a checkout.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 import shortlist
-from beside import compile_at_once, in_a_process, options_of, versions
+from beside import in_a_process, options_of, versions
 
 # From the ground up: a room imports only from those before it.
 ROOMS = (
@@ -191,12 +190,11 @@ def files_passed(call: Callable[..., Any], *given: Any, **named: Any) -> tuple[l
 
 
 def trace() -> dict[str, list[str]]:
-    """The files passed by the calls of ``CALLS``, with everything loaded and compiled."""
-    compile_at_once()
+    """The files passed by the calls of ``CALLS``, with everything loaded."""
     x = np.random.default_rng(0).standard_normal((20, 5))
     instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 6, sigma=0.5)
     traced: dict[str, list[str]] = {}
-    for _ in range(2):  # the first time loads and compiles
+    for _ in range(2):  # the first time loads
         traced["Study()"], _ = files_passed(shortlist.Study, x, m=5, sigma=50.0, seed=1)
         study = shortlist.Study(x, m=5, sigma=50.0, seed=1, algorithm="m-LinGapE")
         for _ in range(300):  # far from any stop, and no look of the audit is due

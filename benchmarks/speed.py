@@ -11,7 +11,7 @@ other work on the machine only adds. Code compiled by Numba is compiled before i
 for what ``first`` shows, where a version begins with nothing compiled.
 
 The published code (github.com/clreda/linear-top-m) is for Python 2. It is read as it is, but for its
-tabs, its ``\\u`` in texts and its checks of types, which fail on Python 3.
+tabs, its ``\\u`` in texts, its checks of types and ``float`` of a matrix, which fail today.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def as_published(name: str, *size: int, folder: str) -> Measured:
         X, theta = np.matrix(instance.features.T), np.ones((size[1], 1))
 
         class Gaussian:
-            oracle = instance.means.tolist()
+            type, oracle = "gaussian", instance.means.tolist()
 
             def get_reward(self, arm: int) -> float:
                 return float(np.random.default_rng().normal(self.oracle[arm], SIGMA))
@@ -181,6 +181,11 @@ class FromPython2(SourceFileLoader):
         return super().source_to_code(text, path, **options)
 
 
+def number(value: Any) -> float:
+    """The only element of an array, which ``float`` no longer takes; or the number that it is."""
+    return float(value.item() if isinstance(value, np.ndarray) else value)
+
+
 def published_modules(folder: Path) -> tuple[ModuleType, ModuleType]:
     """``bandits`` and ``betas``, with no checks of types."""
     sys.dont_write_bytecode = True
@@ -191,6 +196,8 @@ def published_modules(folder: Path) -> tuple[ModuleType, ModuleType]:
         spec = spec_from_loader(name, loader)
         assert spec is not None
         module = sys.modules[name] = module_from_spec(spec)
+        if name in ("indices", "bandits"):
+            module.__dict__["float"] = number
         loader.exec_module(module)
         if name == "utils":
             module.__dict__["is_of_type"] = lambda value, kind: (

@@ -4,9 +4,8 @@
     python benchmarks/storage.py --beside e7942e7      beside another, measured in turns
     python benchmarks/storage.py --beside ../checkout --quick
 
-The other version is a commit of this repository, or the folder of a checkout. Its first use
-compiles its loop, which takes minutes. PostgreSQL is measured where it is installed: a server is
-started for it. Every measurement is a process of its own, old and new in turns, and the best of
+The other version is a commit of this repository, or the folder of a checkout. PostgreSQL is measured
+where it is installed: a server is started for it. Every measurement is a process of its own, old and new in turns, and the best of
 three counts for each. Beside the rate stands the CPU time that a pair takes in the processes that
 ask and tell (not in the server): other work on the machine and the disk do not change it much.
 """
@@ -45,7 +44,7 @@ MEANS = X @ [1.0, 0.5, -0.3, 0.2]
 SIGMA = 50.0  # far from any stop
 TOLD = 200_000
 PAIRS = 1_000
-FIRST = 50  # pairs of every process that are not counted: it loads compiled code, and plans
+FIRST = 50  # pairs of every process that are not counted: it loads what it needs, and plans
 TRIES = 3
 
 
@@ -134,7 +133,7 @@ def main() -> None:
     options.add_argument("--storage", default="", help=argparse.SUPPRESS)
     given = options.parse_args()
     if given.measure:
-        begin(None).ask()  # everything is compiled
+        begin(None).ask()  # loads what it needs
         print(*measure(given.measure, given.storage))
         return
     from server import running_server, server_programs

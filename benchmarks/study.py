@@ -50,7 +50,7 @@ def tell(study: shortlist.Study, trial: shortlist.Trial, means: np.ndarray) -> N
 def measure(arms: int, algorithm: str, kept: str) -> None:
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
-        few, means = begin(rng.standard_normal((300, 5)), 2, algorithm, None)  # loads and compiles
+        few, means = begin(rng.standard_normal((300, 5)), 2, algorithm, None)  # loads what it needs
         while not few.done:
             tell(few, few.ask(), means)
         few.table()

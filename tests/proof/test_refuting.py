@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,7 @@ def test_what_comes_early_waits_for_its_turn() -> None:
     rng = np.random.default_rng(10)
     row, control = rows("alike", rng)
     plain = begun(10, 0.6, rng)
-    early = plain.copy()
+    early = copy(plain)
     known = part(plain, 20)
     plain.after(row, known, control, 0.6)
     known[plain.order[25:]] = True
@@ -88,7 +90,7 @@ def test_it_does_not_matter_how_many_come_at_once() -> None:
     rng = np.random.default_rng(11)
     row, control = rows("coins", rng)
     plain = begun(10, 0.7, rng)
-    steps = plain.copy()
+    steps = copy(plain)
     plain.after(row, ALL, control, 0.7)
     for number in (3, 4, 20, 50):
         steps.after(row, part(plain, number), control, 0.7)

@@ -205,8 +205,8 @@ class Procedure:
         bound = self.rebind(problem)
         if len(arms) == problem.arms:
             return bound
-        if hasattr(bound.engine, "among"):
-            found = bound.parts._replace(engine=bound.engine.among(arms))
+        if bound.engine.searches:
+            found = bound.parts._replace(engine=changing(bound.engine).among(arms))
             return replace(bound, make=lambda: found, left=arms)
         raise InvalidSetting(
             f"{self.name} cannot go on without some of its candidates: continue with a study of the others "

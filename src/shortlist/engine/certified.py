@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shortlist.arrays import Integers, Mask, Reals
+from shortlist.arrays import Mask, Reals
 
 
 class Certified(NamedTuple):
@@ -40,13 +40,6 @@ class Certified(NamedTuple):
     outside: Mask
     open_inside: Mask
     open_outside: Mask
-
-    def among(self, arms: Integers, count: int) -> Certified:
-        """The same where these arms are some of ``count``: the others cannot be listed."""
-        found = [np.full(count, other) for other in (False, True, False, False)]
-        for mask, known in zip(found, self[1:], strict=True):
-            mask[arms] = known
-        return Certified(self.epsilon, *found)
 
     @classmethod
     def by_pairs(

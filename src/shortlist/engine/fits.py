@@ -28,6 +28,7 @@ STEEPEST = 1e5  # a variance that falls so many times at once would lose its dig
 # entries are off by rounding: at most 2e-13 of their size was seen in orthonormal columns, when a
 # thousand results had been processed since the last refresh. A width below that would be noise.
 LEAST_SHARE = 1e-12
+TOGETHER = 2**13  # entries of matrices that are worked on together: they fit the cache
 BEFORE_SPAN = 1e9  # L²/λ: with more, V is decided by λ until the pulls span, and nothing is certain
 SINGULAR = 1e-15  # of a diagonal entry, what a pivot is at most where V is singular
 
@@ -97,6 +98,8 @@ class Fits(ABC):
         How many evaluations every run has.
     ready : bool
         Whether means and variances are defined.
+    runs : array, runs
+        The numbers of the runs, to index with.
     """
 
     by_run: ClassVar[tuple[str, ...]] = (
@@ -122,7 +125,7 @@ class Fits(ABC):
         arms, rank = features.shape
         self.features, self.noise, self.floor = features, noise, floor
         self.regularization, self.shift = regularization, shift
-        self.observed, self.ready = 0, False
+        self.observed, self.ready, self.runs = 0, False, np.arange(runs)
         self.pulls = np.zeros((runs, arms), np.int64)
         self.sums, self.means = np.zeros((2, runs, arms))
         self.variances = np.full((runs, arms), np.inf)
@@ -136,15 +139,11 @@ class Fits(ABC):
     def __len__(self) -> int:
         return len(self.pulls)
 
-    @property
-    def runs(self) -> Integers:
-        """The numbers of the runs, to index with."""
-        return np.arange(len(self))
-
     def keep(self, runs: Mask) -> None:
         """Keep some of the runs."""
         for name in self.by_run:
             setattr(self, name, getattr(self, name)[runs])
+        self.runs = np.arange(len(self))
 
     def copy(self) -> Self:
         """An independent copy; the features are shared."""
@@ -155,27 +154,32 @@ class Fits(ABC):
 
     def observe(self, arms: Integers, values: Reals) -> None:
         """Take in one evaluation in every run."""
-        runs = self.runs
-        self.pulls[runs, arms] += 1
-        self.sums[runs, arms] += values
+        at = self.places(arms)
+        self.pulls.reshape(-1)[at] += 1
+        self.sums.reshape(-1)[at] += values
         self.observed += 1
         if not self.ready:
             return
         noise, growth = self.noise[arms], self.update(arms, values)
         if self.shift > 0.0:
             grown = self._update_shifted(arms) if self.tracks else growth
-            with np.errstate(divide="ignore", invalid="ignore"):
-                self.log_det += np.log(grown / noise)
+            self.log_det += np.log(np.maximum(grown, noise) / noise)
+        sound = (growth >= noise) & (growth <= STEEPEST * noise)
         if self.observed == next_refresh(self.observed - 1):
             self.refresh_some(slice(None))
-        elif not ((growth >= noise) & (growth <= STEEPEST * noise)).all():
-            self.refresh_some(~((growth >= noise) & (growth <= STEEPEST * noise)))
+        elif not sound.all():
+            self.refresh_some(~sound)
+
+    def places(self, arms: Integers) -> Integers:
+        """Where one or several arms of every run are in arrays of runs × K, flattened."""
+        first = self.runs * self.pulls.shape[1]
+        return first + arms if arms.ndim == 1 else (first[:, None] + arms).reshape(-1)
 
     def _update_shifted(self, arms: Integers) -> Reals:
-        x = self.features[arms]
-        w = (self.shifted @ x[:, :, None])[:, :, 0]
-        growth = self.noise[arms] + (x * w).sum(axis=1)
-        self.shifted -= w[:, :, None] * (w / growth[:, None])[:, None, :]
+        x = self.features.take(arms, axis=0)
+        w = np.einsum("rij,rj->ri", self.shifted, x)
+        growth = self.noise[arms] + np.einsum("rj,rj->r", x, w)
+        less_products(self.shifted, w, w / growth[:, None])
         return growth
 
     def refresh_if_spanning(self) -> bool:
@@ -218,8 +222,15 @@ class Fits(ABC):
         """Means, variances and G of some runs; False where V is singular."""
 
     @abstractmethod
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """Rows of G, each of a run and an arm."""
+
     def rows(self, arms: Integers) -> Reals:
         """The rows of G: one or several arms in every run."""
+        if arms.ndim == 1:
+            return self.rows_of(self.runs, arms)
+        runs = self.runs.repeat(arms.shape[1])
+        return self.rows_of(runs, arms.reshape(-1)).reshape(*arms.shape, len(self.features))
 
 
 def is_positive(V: Reals) -> bool:
@@ -235,6 +246,29 @@ def is_positive(V: Reals) -> bool:
     except np.linalg.LinAlgError:
         return False
     return bool((pivots > SINGULAR * V.diagonal(axis1=-2, axis2=-1)).all())
+
+
+def less_products(matrices: Reals, left: Reals, right: Reals) -> None:
+    """Take the product of two vectors away from every matrix, some matrices at a time.
+
+    Examples
+    --------
+    >>> matrices = np.ones((1, 2, 2))
+    >>> less_products(matrices, np.array([[1.0, 2.0]]), np.array([[1.0, 0.0]]))
+    >>> matrices.tolist()
+    [[[0.0, 1.0], [-1.0, 1.0]]]
+    """
+    count, rank = right.shape
+    step = max(1, TOGETHER // max(rank, 1) ** 2)
+    if count <= step:
+        matrices -= left[:, :, None] * right[:, None, :]
+        return
+    product = np.empty((step, rank, rank))
+    for first in range(0, count, step):
+        some = slice(first, first + step)
+        part = product[: len(left[some])]
+        np.multiply(left[some, :, None], right[some, None, :], out=part)
+        matrices[some] -= part
 
 
 class Whole(Fits):
@@ -262,20 +296,19 @@ class Whole(Fits):
 
     def update(self, arms: Integers, values: Reals) -> Reals:
         """Sherman–Morrison; k kᵀ, the same on both sides of the diagonal, keeps G symmetric."""
-        runs = self.runs
-        k = self.G[runs, arms]
-        growth = self.noise[arms] + k[runs, arms]
-        with np.errstate(invalid="ignore", divide="ignore"):
-            root = np.sqrt(growth)
-            k = k / root[:, None]
-            self.means += k * ((values - self.means[runs, arms]) / root)[:, None]
-        self.G -= k[:, :, None] * k[:, None, :]
+        at, noise, k = self.places(arms), self.noise[arms], self.rows(arms)
+        growth = noise + k.reshape(-1)[at]
+        root = np.sqrt(np.maximum(growth, noise))
+        k /= root[:, None]
+        self.means += k * ((values - self.means.reshape(-1)[at]) / root)[:, None]
+        less_products(self.G, k, k)
         self.variances -= k * k
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
-        """As ``Fits.rows``."""
-        return self.G[self.runs if arms.ndim == 1 else self.runs[:, None], arms]
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
+        K = self.G.shape[1]
+        return self.G.reshape(-1, K).take(runs * K + arms, axis=0)
 
 
 class Diagonal(Fits):
@@ -296,6 +329,7 @@ class Diagonal(Fits):
         return pulls / self.noise
 
     def refresh_some(self, runs: Any) -> bool:
+        """As ``Fits.refresh_some``."""
         information = self._information(self.pulls[runs])
         if not self.recompute(runs, information):
             return False
@@ -318,11 +352,11 @@ class Diagonal(Fits):
         self.means[runs, arms] = self.sums[runs, arms] / noise / counted
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
-        """As ``Fits.rows``."""
-        every = np.arange(self.pulls.shape[1])
-        variances = self.variances if arms.ndim == 1 else self.variances[:, None, :]
-        return np.where(arms[..., None] == every, variances, 0.0)
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
+        rows = np.zeros((len(arms), self.pulls.shape[1]))
+        rows[np.arange(len(arms)), arms] = self.variances[runs, arms]
+        return rows
 
 
 class Rows(Fits):
@@ -355,21 +389,19 @@ class Rows(Fits):
         runs, x = self.runs, self.features[arms]
         w = (self.inverse @ x[:, :, None])[:, :, 0]
         growth = self.noise[arms] + (x * w).sum(axis=1)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            root = np.sqrt(growth)
-            w /= root[:, None]
-            k = (self.features @ w[:, :, None])[:, :, 0]
-            self.means += k * ((values - self.means[runs, arms]) / root)[:, None]
+        root = np.sqrt(np.maximum(growth, self.noise[arms]))
+        w /= root[:, None]
+        k = (self.features @ w[:, :, None])[:, :, 0]
+        self.means += k * ((values - self.means[runs, arms]) / root)[:, None]
         self.inverse -= w[:, :, None] * w[:, None, :]
         self.variances -= k * k
         return growth
 
-    def rows(self, arms: Integers) -> Reals:
-        """As ``Fits.rows``."""
-        one = arms.ndim == 1
-        x = self.features[arms[:, None] if one else arms]
-        rows = (x @ self.inverse) @ self.features.T
-        return rows[:, 0] if one else rows
+    def rows_of(self, runs: Integers, arms: Integers) -> Reals:
+        """As ``Fits.rows_of``."""
+        x = self.features[arms]
+        half = x @ self.inverse[0] if len(self) == 1 else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        return half @ self.features.T
 
 
 def fits_of(

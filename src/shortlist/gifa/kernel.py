@@ -241,7 +241,7 @@ def rounds(
         sums[arm] += value
         if related:
             growth = noise[arm] + G[arm, arm]
-            root = math.sqrt(growth)
+            root = math.sqrt(max(growth, noise[arm]))
             change = (value - means[arm]) / root
             for i in range(K):
                 k[i] = G[arm, i] / root
@@ -274,7 +274,7 @@ def rounds(
                         shifted[j, i] -= x * v[i]
             elif tracks:
                 grown = noise[arm] + 1.0 / (shift + (pulls[arm] - 1) / noise[arm])
-            log_det[0] += math.log(grown / noise[arm])
+            log_det[0] += math.log(max(grown, noise[arm]) / noise[arm])
         if not (growth >= noise[arm] and growth <= STEEPEST * noise[arm]):
             why = TO_REFRESH
             break

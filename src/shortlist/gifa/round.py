@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -18,10 +18,9 @@ from shortlist.seeds import Words, priorities
 
 # Relative: two gap indices that differ by less are told apart by computing them in full.
 NEAR = 1e-9
-COARSE, GRAIN = (
-    2.0**20,
-    2.0**-32,
-)  # the first, added and taken away again, leaves multiples of the other
+SORTED_UP_TO = 64  # arms: sorting is as fast as finding the m largest
+# The first, added to C and taken away again, leaves multiples of the other.
+COARSE, GRAIN = 2.0**20, 2.0**-32
 EVERY_PAIR_UP_TO = 150  # arms: with more, gap indices that cannot matter are left out
 FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be challengers
 # Which of the choices of a round a tie is in, so that ties are broken independently.
@@ -38,13 +37,39 @@ def largest(values: Reals, seeds: Words, t: int, purpose: int, arms: Integers) -
     [1, 0]
     """
     best = values.argmax(axis=1)
-    tied = values == values[np.arange(len(values)), best][:, None]
+    tied = values == at_places(values, best)[:, None]
     if np.count_nonzero(tied) > len(values):
         some = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
         labels = np.broadcast_to(arms, values.shape)[some]
         ranks = priorities(seeds[some], t, purpose, labels)
         best[some] = np.where(tied[some], ranks, np.uint64(0)).argmax(axis=1)
     return np.asarray(best)
+
+
+def at_places(values: Any, places: Integers) -> Any:
+    """One value of every row.
+
+    Examples
+    --------
+    >>> at_places(np.array([[1.0, 3.0], [5.0, 1.0]]), np.array([1, 0])).tolist()
+    [3.0, 5.0]
+    """
+    rows, length = values.shape
+    return values.reshape(-1).take(np.arange(0, rows * length, length) + places)
+
+
+def mth_largest(values: Reals, m: int) -> Reals:
+    """The m-th largest value of every row.
+
+    Examples
+    --------
+    >>> mth_largest(np.array([[1.0, 3.0, 2.0]]), 2).tolist()
+    [2.0]
+    """
+    place = values.shape[-1] - m
+    if values.shape[-1] <= SORTED_UP_TO:
+        return np.asarray(np.sort(values, axis=-1)[..., place])
+    return np.asarray(np.partition(values, place, axis=-1)[..., place])
 
 
 def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
@@ -56,7 +81,7 @@ def best_of(values: Reals, m: int, seeds: Words, t: int) -> Mask:
     [[False, True, True]]
     """
     arms = values.shape[1]
-    inside = values >= np.partition(values, arms - m, axis=1)[:, arms - m, None]
+    inside = values >= mth_largest(values, m)[:, None]
     if np.count_nonzero(inside) > len(values) * m:
         some = np.flatnonzero(np.count_nonzero(inside, axis=1) > m)
         ranks = priorities(seeds[some], t, FOR_CANDIDATES, np.arange(arms)[None, :])
@@ -136,9 +161,8 @@ class Recipe:
 
     def scale(self, fits: Fits) -> Reals:
         """Cσ of every run."""
-        return np.broadcast_to(
-            self.coarse(fits.observed, fits.log_det) * self.setup.sigma, len(fits)
-        )
+        scale = self.coarse(fits.observed, fits.log_det) * self.setup.sigma
+        return scale if scale.ndim else np.full(len(fits), scale)
 
     def coarse(self, observed: int, log_det: Reals) -> Reals:
         """C to nine digits after the point, rounded up: the order of sums in ln det decides nothing."""
@@ -252,7 +276,7 @@ class Round:
 
     def of_candidates(self, values: Reals) -> Reals:
         """The values of the candidates, runs × m."""
-        return np.asarray(values[self.runs[:, None], self.candidates])
+        return np.asarray(values.reshape(-1)[self.fits.places(self.candidates)].reshape(-1, self.m))
 
     @property
     def design(self) -> Reals:
@@ -275,19 +299,22 @@ class Round:
         last = self._memory.last
         if last is None or not self.recipe.may_stay:
             return self._all_mth_gaps()
-        found, stays = self._mth_gaps_of_last(last.inside)
-        if not stays.all():
-            some = ~stays
-            fits, memory = self.fits.copy(), self._memory.copy()
-            fits.keep(some)
-            memory.keep(some)
-            found[some] = Round(self.recipe, fits, self.seeds[some], memory)._all_mth_gaps()
+        found, may = self._mth_gaps_of_last(last.inside)
+        runs, js = np.nonzero(may)
+        if len(runs) and not self._few:
+            return self._all_mth_gaps()
+        if len(runs):
+            B = self._columns_of(runs, js, self.fits.rows_of(runs, js))
+            B[np.arange(len(js)), js] = -np.inf
+            found[runs, js] = mth_largest(B, self.m)
         return found
 
     @cached_property
     def outside_gaps(self) -> Reals:
         """max_{i∉J} B_ij of every candidate j, runs × m."""
-        return np.asarray(self._outside[0].max(axis=2))
+        B = self._outside[0]
+        rows = B.reshape(-1, B.shape[2])
+        return at_places(rows, rows.argmax(axis=1)).reshape(B.shape[:2])
 
     # Gap indices
 
@@ -302,21 +329,27 @@ class Round:
 
     def columns(self, js: Integers) -> Reals:
         """B_ij of all arms i: runs × js × K, of js in every run."""
-        runs = self.runs[:, None]
+        runs = self.runs.repeat(js.shape[1])
+        B = self._columns_of(runs, js.reshape(-1), self._covariances(js))
+        return B.reshape(*js.shape, self.arms)
+
+    def _columns_of(self, runs: Integers, js: Integers, covariances: Reals) -> Reals:
+        """B_ij of all arms i, a row for each run and j: few loops, and long ones."""
+        at = runs * self.arms + js
         pairs = Pairs(
-            self.means[:, None, :], self.means[runs, js][:, :, None],
-            self.variances[:, None, :], self.variances[runs, js][:, :, None],
-            self._covariances(js), self.scale[:, None, None], self.fits.floor,
+            self.means.take(runs, axis=0), self.means.reshape(-1).take(at)[:, None],
+            self.variances.take(runs, axis=0), self.variances.reshape(-1).take(at)[:, None],
+            covariances, self.scale.take(runs)[:, None], self.fits.floor,
         )  # fmt: skip
-        return values_of(self.recipe.rules["indices"], pairs, (len(self), js.shape[1], self.arms))
+        return values_of(self.recipe.rules["indices"], pairs, (len(js), self.arms))
 
     def _covariances(self, js: Integers) -> Reals:
         """The rows of G that an index rule reads; none for arms that are bounded alone."""
         if self.recipe.rules["indices"] is individual:
-            return np.zeros((1, 1, 1))
+            return np.zeros((1, 1))
         if js.shape[1] == self.arms and hasattr(self.fits, "G"):
-            return cast(Reals, self.fits.G)  # js are all arms in order
-        return self.fits.rows(js)
+            return cast(Reals, self.fits.G).reshape(-1, self.arms)  # js are all arms in order
+        return self.fits.rows(js).reshape(-1, self.arms)
 
     def among(self, js: Integers, others: Integers) -> Reals:
         """B_ij of some arms i against some js, js × i, where there is one run."""
@@ -351,7 +384,8 @@ class Round:
         """B of possible challengers i of some js, −∞ for candidates, and which arms these are."""
         if self._few or self.recipe.rules["indices"] is individual:
             B = self.columns(js)
-            return np.where(self.inside[:, None, :], -np.inf, B), np.arange(self.arms)
+            B += np.where(self.inside, -np.inf, 0.0)[:, None, :]
+            return B, np.arange(self.arms)
         upper, lower = (each[0] for each in self._ends())
         upper = np.where(self.inside[0], -np.inf, upper)
         tried = min(FIRST_TRIED, self.arms - self.m)
@@ -380,27 +414,27 @@ class Round:
             return found[None]
         B = np.array(self.columns(np.broadcast_to(np.arange(K), (len(self), K))))
         B[:, np.arange(K), np.arange(K)] = -np.inf
-        return np.asarray(np.partition(B, K - m, axis=2)[:, :, K - m])
+        return mth_largest(B, m)
 
     def _mth_gaps_of_last(self, inside: Mask) -> tuple[Reals, Mask]:
-        """The m-th gaps of the last candidates, ∞ for others; and whether these are still the smallest.
+        """The m-th gaps of the last candidates, ∞ for others; and which of these may be smaller.
 
         The m-th largest B_ij of another arm j is at least the smallest B_ij over the m candidates i. As
         widths are symmetric, B_ij = B_ji + 2(μ̂_i − μ̂_j), which costs no new column.
         """
-        K, m, means = self.arms, self.m, self.means
+        m, means = self.m, self.means
         J = np.nonzero(inside)[1].reshape(len(self), m)
         B = np.array(self.columns(J))
         bound = (B + 2.0 * (means[self.runs[:, None], J][:, :, None] - means[:, None, :])).min(
             axis=1
         )
         B[self.runs[:, None], np.arange(m), J] = -np.inf
-        mth = np.partition(B, K - m, axis=2)[:, :, K - m]
+        mth = mth_largest(B, m)
         worst = mth.max(axis=1)[:, None]
         apart = bound - worst > NEAR * (np.abs(bound) + np.abs(worst) + np.abs(means))
         found = np.full(means.shape, np.inf)
         found[self.runs[:, None], J] = mth
-        return found, np.asarray((apart | inside).all(axis=1))
+        return found, ~(apart | inside)
 
     def _mth_gaps_that_matter(self) -> Reals:
         """The m-th gaps of one run: exact for arms that may be candidates, ∞ for the others.
@@ -459,8 +493,8 @@ def decide(
     """One round of every run, up to the pull; ``memory`` is brought up to date."""
     rules, m, runs = recipe.rules, recipe.setup.m, fits.runs
     now, last = Round(recipe, fits, seeds, memory), memory.last
-    late = np.zeros(len(fits), np.bool_)
-    if recipe.stops_late and last is not None:
+    late = np.zeros(len(fits), np.bool_) if recipe.stops_late else None
+    if late is not None and last is not None:
         # As published, the stop is tested before the next pair is chosen: on the pair of the round before,
         # by the results that came since.
         now.inside, now.b, now.c, now.gap = last.inside, last.b, last.c, now.index(last.c, last.b)
@@ -476,17 +510,17 @@ def decide(
     # b_t, and its challenger c_t
     doubts = values_of(rules["ambiguous"], now, (len(fits), m))
     place = largest(doubts, seeds, now.t, FOR_AMBIGUOUS, now.candidates)
-    now.b = now.candidates[runs, place]
+    now.b = at_places(now.candidates, place)
     if "_outside" in vars(now):
         gaps, others = now._outside[0][runs, place], now._outside[1]
     else:
         found, others = now.outside(now.b[:, None])
         gaps = found[:, 0]
     challenger = largest(gaps, seeds, now.t, FOR_CHALLENGER, others)
-    now.c, now.gap = others[challenger], gaps[runs, challenger]
+    now.c, now.gap = others.take(challenger), at_places(gaps, challenger)
 
     # The stop
-    if recipe.stops_late:
+    if late is not None:
         statistic, stop = now.gap if last is None else before, late
         if late.any():
             assert last is not None
@@ -502,6 +536,6 @@ def decide(
     if not stop.all():
         scores = values_of(rules["selection"], now, every)
         arm = largest(scores, seeds, now.t, FOR_SELECTION, np.arange(now.arms))
-    C = now.scale / recipe.setup.sigma
+    C = now.scale / now.sigma
     memory.last = Decided(stop, now.inside, now.b, now.c, arm, now.gap, np.asarray(statistic), C)
     return memory.last

@@ -7,8 +7,11 @@ it returns are values by which the loop chooses: the m largest, or the largest. 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -38,7 +41,9 @@ class Pairs(NamedTuple):
     def distance(self) -> Reals:
         """‖x_i − x_j‖ in V⁻¹, but not less than rounding allows to tell."""
         both = self.variance_i + self.variance_j
-        square = np.maximum(both - 2.0 * self.covariance, self.floor * both)
+        square = both - 2.0 * self.covariance
+        both *= self.floor
+        np.maximum(square, both, out=square)
         return np.sqrt(np.maximum(square, 0.0, out=square), out=square)
 
 
@@ -88,13 +93,16 @@ class Rule:
         """Call the function."""
         return self.function(*given)
 
-    @property
+    @cached_property
     def is_own(self) -> bool:
         """Whether it is the user's own."""
         return RULES.get(self.kind, {}).get(self.name) is not self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by name where it is this package's, so that it stays the same object."""
+        """Pickle by name where a module has it, so that it stays the same object."""
+        module = self.function.__module__
+        if getattr(sys.modules.get(module), self.name, None) is self and module != "__main__":
+            return _of_module, (module, self.name)
         if not self.is_own:
             return _named, (self.kind, self.name)
         return Rule, tuple(getattr(self, name) for name in self.__dataclass_fields__)
@@ -102,6 +110,11 @@ class Rule:
 
 def _named(kind: str, name: str) -> Rule:
     return RULES[kind][name]
+
+
+def _of_module(module: str, name: str) -> Rule:
+    found: Rule = getattr(import_module(module), name)
+    return found
 
 
 RULES: dict[str, dict[str, Rule]] = {
@@ -170,7 +183,7 @@ def values_of(one: Rule, given: Any, shape: tuple[int, ...]) -> Reals:
     if not one.is_own:
         return np.asarray(returned)
     try:
-        values = np.broadcast_to(np.asarray(returned, dtype=np.float64), shape)
+        values = np.array(np.broadcast_to(np.asarray(returned, dtype=np.float64), shape))
     except (TypeError, ValueError):
         raise wrong_answer(one, f"{_words(returned)} where {shape} is wanted") from None
     if np.ndim(returned) < len(shape) and one.kind not in ("indices", "stopping"):

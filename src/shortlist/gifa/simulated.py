@@ -117,7 +117,7 @@ class _Batch:
             decided = decide(self.recipe, fits, self.seeds, self.memory)
             if decided.stop.any():
                 self._end(decided.stop, np.full(len(self.ids), fits.observed), stopped=True)
-            if fits.observed == self.most:
+            if not len(self.ids) or fits.observed == self.most:
                 break
             last = self.memory.last
             assert last is not None

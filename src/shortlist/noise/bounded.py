@@ -155,7 +155,7 @@ class InRange(Bounded):
 
 @dataclass(frozen=True)
 class StatedRange:
-    """Bounds for results in the range that is stated, at their own variance: σ is not used.
+    """Bounds for results in the range that is stated, where one is, at their own variance: σ is not used.
 
     Examples
     --------
@@ -164,7 +164,9 @@ class StatedRange:
     """
 
     def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """The results in the range that is stated."""
+        """The results in the range that is stated; else the noise as it is stated."""
+        if stated.suits != "in_range":
+            return stated
         return InRange(*stated.limits, stated, algorithm)
 
 

@@ -103,14 +103,6 @@ class ByArm(Noise):
         twin.each = self.each[arms]
         return twin
 
-    def among(self, arms: Integers, count: int) -> ByArm:
-        """The same with σ, that of the noisiest arm, for arms of which nothing is known."""
-        twin = copy.copy(self)
-        if self.each is not None:
-            twin.each = np.full(count, self.sigma)
-            twin.each[arms] = self.each
-        return twin
-
     @property
     def why_no_more_arms(self) -> str:
         """That every arm has a σ of its own."""

@@ -197,10 +197,6 @@ class Noise(ABC):
         """The same noise where only these arms are left."""
         return self
 
-    def among(self, arms: Integers, count: int) -> Noise:
-        """The same noise where these arms are some of ``count``: of the others nothing is known."""
-        return self
-
     @property
     def why_no_more_arms(self) -> str:
         """Why it does not say what the noise of other arms is, in words; empty if it does."""

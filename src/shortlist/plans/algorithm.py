@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.arrays import Integers, Reals
+from shortlist.arrays import Reals
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
@@ -149,14 +149,7 @@ class Planned(ByPlans):
 
     def engine(self, problem: Problem, features: Reals, noise: Noise) -> SearchEngine:
         """The strategy, which fills its plans."""
-        rest = features, problem.relative_noise, noise.scale
-        return StrategyEngine(self._question(problem), *rest, strategy=partial(self._made, problem))
-
-    def _made(self, problem: Problem, left: Integers) -> Strategy:
-        """The strategy for the arms that are left."""
-        some = problem if len(left) == problem.arms else problem.of_arms(left)
-        return self.strategy(self._question(some))
-
-    def _question(self, problem: Problem) -> Question:
         uses = relation_on(problem, self.relation).uses_features
-        return Question.plain(problem, problem.reduced if uses else None)
+        question = Question.plain(problem, features if uses else None)
+        rest = features, problem.relative_noise, noise.scale
+        return StrategyEngine(question, *rest, strategy=partial(self.strategy, question))

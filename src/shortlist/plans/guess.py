@@ -34,8 +34,7 @@ DRAWS = 1000
 DEPARTURES = 10  # grid of the variance of departures from linear means
 
 
-@dataclass(frozen=True, eq=False)
-class Results:
+class Results(NamedTuple):
     """Single results, in the order in which they came: what guesses are made from on blocks."""
 
     arms: Integers
@@ -50,11 +49,8 @@ class Results:
 
     def plus(self, arms: Integers, blocks: Integers, values: Reals) -> Results:
         """With more of them."""
-        return Results(
-            np.concatenate([self.arms, arms]),
-            np.concatenate([self.blocks, blocks]),
-            np.concatenate([self.values, values]),
-        )
+        more = zip(self, (arms, blocks, values), strict=True)
+        return Results(*(np.concatenate(each) for each in more))
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +141,10 @@ class Guess:
         """Whether own results of all plans count together."""
         return self.x is None and self.question.noise.pools and self.question.shared is None
 
-    def add(self, arms: Integers, blocks: Integers, values: Reals) -> None:
+    def add(self, arms: Integers, blocks: Integers | None, values: Reals) -> None:
         """Take results in."""
         self.total = self.total.plus(arms, values)
-        if self.question.shared is not None:
+        if self.question.shared is not None and blocks is not None:
             self.singles = self.singles.plus(arms, blocks, values)
 
     # What is known

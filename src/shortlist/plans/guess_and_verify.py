@@ -29,16 +29,15 @@ MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"
 TAKEN = NO_BLOCKS.word, Pool.word, Random.word, Shift.word
 
-INTERVAL = ArmInterval(
-    "by its own results, at all times", "own results", "bounds by the arm's own results"
-)
 NAMED_SETS = StrategyThreshold(
     "named_sets",
     "√(2 ln(1/share)): what the evidence of every pair of a set must reach that was named beforehand.",
     "after Karnin 2016; proof: docs/proofs.md of shortlist",
     coverage="If what the guarantee assumes is true, the true mean of an arm lies within its bounds at all times "
     "at once with probability at least {level}, for each arm by itself and not for all arms together.",
-    interval=INTERVAL,
+    interval=ArmInterval(
+        "by its own results, at all times", "own results", "bounds by the arm's own results"
+    ),
 )
 REFUTED = StrategyThreshold(
     "refuted",
@@ -53,30 +52,14 @@ REFUTED = StrategyThreshold(
         "what the missing results allow",
     ),
 )
-NAMES = {
-    BY_FEATURES: "Guess-and-verify",
-    BY_OWN: "Guess-and-verify (own results)",
-    GUIDED: "Guess-and-verify (guided)",
+NAMES = {  # and what they do
+    BY_FEATURES: ("Guess-and-verify", "names the m best when they are likely, then verifies them"),
+    BY_OWN: (
+        "Guess-and-verify (own results)",
+        "the same by the arms' own results, without features",
+    ),
+    GUIDED: ("Guess-and-verify (guided)", "guesses by the features, verifies without them"),
 }
-SUMMARIES = {
-    BY_FEATURES: "names the m best when they are likely, then verifies them",
-    BY_OWN: "the same by the arms' own results, without features",
-    GUIDED: "guesses by the features, verifies without them",
-}
-
-
-def in_range(noise: Noise) -> bool:
-    """Whether all that is used of the noise is that results lie in a range."""
-    return noise.suited(False, True)
-
-
-@dataclass(frozen=True)
-class AsStated(StatedRange):
-    """Results in the range that is stated, where one is; else the noise as it is stated."""
-
-    def noise(self, stated: Noise, algorithm: str) -> Noise:
-        """As an algorithm takes it."""
-        return super().noise(stated, algorithm) if in_range(stated) else stated
 
 
 class Proving(OnBudget):
@@ -106,7 +89,7 @@ class GuessAndVerify(ByPlans):
 
     works = ("karnin",)
     adapted = True
-    results = AsStated()
+    results = StatedRange()
     takes = TAKEN
     uses_costs = True
     searches = True
@@ -118,12 +101,12 @@ class GuessAndVerify(ByPlans):
     @property
     def name(self) -> str:  # type: ignore[override]  # made of the settings
         """For tables."""
-        return NAMES[self.by]
+        return NAMES[self.by][0]
 
     @property
     def summary(self) -> str:  # type: ignore[override]
         """For tables."""
-        return f"Karnin 2016, adapted to any m; {SUMMARIES[self.by]}"
+        return f"Karnin 2016, adapted to any m; {NAMES[self.by][1]}"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -216,7 +199,7 @@ class GuessAndVerify(ByPlans):
 
 def scale_of(problem: Problem) -> Scale:
     """What results are made to lie between 0 and 1 by, where they lie in a range."""
-    if not in_range(problem.noise):
+    if problem.noise.suits != "in_range":
         return Scale()
     low, high = problem.noise.limits_given(problem.minimizes)
     return Scale(low, high - low)

@@ -368,10 +368,5 @@ class PairsInDoubt(ByPlans):
         own = Question.plain(problem, None if problem.is_classical else features)
         question = replace(own, budget=self.budget)
         given = question, features, np.ones(problem.arms), noise.scale
-        make = partial(_strategy, question)
+        make = partial(PairsInDoubtStrategy, question)
         return BudgetEngine(*given, strategy=make, aim=Budget(self.budget))
-
-
-def _strategy(question: Question, _: Integers) -> Strategy:
-    """A budget is spent on all arms: none of them retires."""
-    return PairsInDoubtStrategy(question)

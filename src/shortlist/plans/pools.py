@@ -48,7 +48,6 @@ class Told(NamedTuple):
     arms: Integers
     blocks: Integers
     values: Reals
-    evidence: bool
 
 
 @dataclass(eq=False)
@@ -123,7 +122,7 @@ class PoolSearch:
 
     def take(self, arms: Integers, blocks: Integers, values: Reals) -> None:
         """Take in the results of the plan, as many as there are, and make the next one."""
-        self._add(Told(arms, blocks, values, evidence=True))
+        self.advise(arms, blocks, values)
         self._decide()
 
     def advise(self, arms: Integers, blocks: Integers, values: Reals) -> None:
@@ -132,20 +131,16 @@ class PoolSearch:
         Evidence takes the questions in its own order, and no result before its turn: what is told
         early, or is not told, does not change it.
         """
-        self._add(Told(arms, blocks, values, evidence=False))
-
-    def _add(self, told: Told) -> None:
-        if len(told.arms):
-            self.record.append(told)
-            self._enter(told)
+        if len(arms):
+            self.record.append(Told(arms, blocks, values))
+            self._enter(self.record[-1])
 
     def _enter(self, told: Told) -> None:
         """Into the table; of two results of a cell the first one counts."""
+        table, known = self.table.reshape(-1), self.known.reshape(-1)
         cells, first = np.unique(told.arms * self.size + told.blocks, return_index=True)
-        new = ~self.known.reshape(-1)[cells]
-        cells, first = cells[new], first[new]
-        self.table.reshape(-1)[cells] = told.values[first]
-        self.known.reshape(-1)[cells] = True
+        new = ~known[cells]
+        table[cells[new]], known[cells[new]] = told.values[first[new]], True
 
     # What changes
 

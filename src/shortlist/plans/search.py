@@ -216,16 +216,9 @@ class Search:
 
     def _guess_anew(self) -> None:
         """A guess from all that is recorded."""
-        total, singles = Totals.none(self.question.arms), Results.none()
-        arms = [each.arms for each in self.record] or [np.zeros(0, np.int64)]
-        values = [each.values for each in self.record] or [np.zeros(0)]
-        total = total.plus(np.concatenate(arms), np.concatenate(values))
-        if self.question.shared is not None and self.record:
-            blocks = np.concatenate(
-                [each.blocks for each in self.record if each.blocks is not None]
-            )
-            singles = Results(np.concatenate(arms), blocks, np.concatenate(values))
-        self.guess = Guess(self.question, total, singles)
+        self.guess = Guess(self.question, Totals.none(self.question.arms), Results.none())
+        for each in self.record:
+            self.guess.add(each.arms, each.blocks, each.values)
 
     def _change(self, question: Question) -> None:
         """Another question. Of the namings stays what is proven beside it.

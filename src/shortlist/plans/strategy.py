@@ -11,13 +11,11 @@ from functools import cached_property
 from typing import Any, Self, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.arrays import NO_ARM, Integers, Mask, Reals
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import Decision, Estimates, Gaps
 from shortlist.engine.fits import Posterior
-from shortlist.plans.design import TINY, rooted
 from shortlist.plans.question import Question
 from shortlist.plans.search import Boundary, Search
 from shortlist.plans.search_engine import Progress, SearchEngine
@@ -85,30 +83,21 @@ class Strategy(ABC):
 
 
 class StrategySearch:
-    """A strategy that answers what ``SearchEngine`` asks of a search.
+    """A strategy that answers what ``SearchEngine`` asks of a search."""
 
-    ``question`` is about all arms, the strategy about those that are ``left``.
-    """
-
-    def __init__(self, question: Question, left: Integers, strategy: Strategy, seed: int) -> None:
-        self.question, self.left, self.strategy, self.seed = question, left, strategy, seed
+    def __init__(self, question: Question, strategy: Strategy, seed: int) -> None:
+        self.question, self.strategy, self.seed = question, strategy, seed
         self.told = 0  # results that it has been given
 
     @property
     def slots(self) -> Slots:
         """The evaluations of the plan, in the order in which they are asked for."""
-        return Slots.anywhere(self.left[Slots.in_turn(self.strategy.plan).arms])
-
-    def spread(self, values: Any, other: Any) -> NDArray[Any]:
-        """Values of the arms that are left among those of all, where the others have ``other``."""
-        among = np.full(self.question.arms, other, np.asarray(values).dtype)
-        among[self.left] = values
-        return among
+        return Slots.in_turn(self.strategy.plan)
 
     @property
     def inside(self) -> Mask:
         """The m arms that would be answered now."""
-        return self.spread(self.strategy.inside, False)
+        return self.strategy.inside
 
     @property
     def stopped(self) -> bool:
@@ -121,8 +110,8 @@ class StrategySearch:
     def boundary(self) -> Boundary:
         """The pair at the boundary."""
         now = self.strategy
-        b, c = (NO_ARM if arm == NO_ARM else int(self.left[arm]) for arm in (now.b, now.c))
-        return Boundary(b, c, 0.5 * float(now.threshold) ** 2, float(now.statistic))
+        level, statistic = 0.5 * float(now.threshold) ** 2, float(now.statistic)
+        return Boundary(int(now.b), int(now.c), level, statistic)
 
     def copy(self) -> StrategySearch:
         """An independent copy."""
@@ -132,7 +121,7 @@ class StrategySearch:
 
     def take(self, arms: Integers, blocks: Integers, values: Reals) -> None:
         """Take in the results of the plan, and make the next one."""
-        self.strategy.decide(np.searchsorted(self.left, arms), values, self.seed)
+        self.strategy.decide(arms, values, self.seed)
         self.told += len(arms)
 
     def advise(self, arms: Integers, blocks: Integers, values: Reals) -> None:
@@ -144,24 +133,17 @@ class StrategySearch:
 
 
 class StrategyEngine(SearchEngine):
-    """A strategy on its problem; ``strategy`` makes it for the arms that are ``left``."""
+    """A strategy on its problem; ``strategy`` makes it."""
 
     searches = False
 
-    def __init__(
-        self,
-        *given: Any,
-        strategy: Callable[[Integers], Strategy],
-        left: Integers | None = None,
-        **more: Any,
-    ) -> None:
+    def __init__(self, *given: Any, strategy: Callable[[], Strategy], **more: Any) -> None:
         super().__init__(*given, **more)
         self.strategy = strategy
-        self.left = np.arange(self.question.arms) if left is None else left
 
     @cached_property
     def _first(self) -> Strategy:
-        return self.strategy(self.left)
+        return self.strategy()
 
     @property
     def alone(self) -> bool:
@@ -169,62 +151,36 @@ class StrategyEngine(SearchEngine):
         return self._first.alone
 
     def _search(self, seed: int) -> Search:
-        now = StrategySearch(self.question, self.left, self._first.copy(), seed)
+        now = StrategySearch(self.question, self._first.copy(), seed)
         return cast(Search, now)  # it answers what is asked of it
-
-    def among(self, arms: Integers) -> StrategyEngine:
-        """The same where only these arms are left."""
-        rest = self.features, self.noise, self.sigma, self.scale, self.aim
-        out = np.ones(self.question.arms, np.bool_)
-        out[arms] = False
-        question = replace(self.question, out=out)
-        return type(self)(question, *rest, strategy=self.strategy, left=arms)
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """As the strategy has it."""
         return self._first.threshold_at(time)
 
     def estimates(self, posterior: Posterior, now: Progress) -> Estimates:
-        """Least squares on all results of the arms that are left, and the strategy's intervals."""
-        search, left = _of(now), self.left
-        precision = posterior.pulls[left] / self.noise[left]
-        averages = np.where(precision > 0.0, posterior.averages[left], 0.0)
-        if len(left) == self.question.arms:
-            means, variances = posterior.means, posterior.variances
-        elif self.question.features is None:
-            means, variances = averages, 1.0 / np.maximum(precision, TINY)
-        else:
-            white, _ = rooted(self.features[left], precision)
-            means = white.T @ (white @ (precision * averages))
-            variances = (white**2).sum(axis=0)
-        ends = search.strategy.intervals()
-        intervals = None
-        if ends is not None:
-            lower, upper = (search.spread(each, -np.inf) for each in ends)
-            intervals = lower, upper
-        return Estimates(search.spread(means, -np.inf), search.spread(variances, 0.0), intervals)
+        """Least squares on all results, and the strategy's intervals."""
+        return Estimates(posterior.means, posterior.variances, strategy_of(now).intervals())
 
     def gaps(
         self, posterior: Posterior, now: Progress, decision: Decision, *, outside_only: bool = False
     ) -> Gaps:
-        """Differences of means with their bounds, as the strategy has them; −∞ for retired arms."""
-        search = _of(now)
-        strategy, inside = search.strategy, search.strategy.inside
-        to_b, to_c = (strategy.differences(int(each)) for each in (strategy.b, strategy.c))
+        """Differences of means with their bounds, as the strategy has them."""
+        strategy = strategy_of(now)
+        to_b, to_c = (strategy.differences(each) for each in (decision.b, decision.c))
         from_c = -to_c[0], -to_c[2], -to_c[1]
-        chosen = (np.where(inside, *each) for each in zip(from_c, to_b, strict=True))
-        return Gaps(decision.b, *(search.spread(each, -np.inf) for each in chosen))
+        chosen = (np.where(strategy.inside, *each) for each in zip(from_c, to_b, strict=True))
+        return Gaps(decision.b, *chosen)
 
     def projected(self, now: Progress, count: int, rng: np.random.Generator) -> None:
         """None: the widths of intervals tell."""
 
     def certified(self, posterior: Posterior, now: Progress, decision: Decision) -> Certified:
         """What the statistic says."""
-        search = _of(now)
-        inside, epsilon = search.strategy.inside, search.question.epsilon
-        found = Certified.by_statistic(inside, epsilon, search.strategy.statistic)
-        return found.among(self.left, self.question.arms)
+        strategy, epsilon = strategy_of(now), now.search.question.epsilon
+        return Certified.by_statistic(strategy.inside, epsilon, strategy.statistic)
 
 
-def _of(now: Progress) -> StrategySearch:
-    return cast(StrategySearch, now.search)
+def strategy_of(now: Progress) -> Strategy:
+    """The strategy that makes the plans."""
+    return cast(StrategySearch, now.search).strategy

@@ -162,21 +162,12 @@ def from_arrays(
     if (means is None) == (theta is None):
         raise InvalidSetting("give exactly one of means and theta.")
     problem, deviations = _problem(features, m, sigma, arms)
-    norm = None
     if theta is None:
-        truth = _numbers("means", means)
+        truth = _vector("means", means, problem.arms, "arm")
+        norm = _theta_norm(problem.features, truth)
     else:
-        coefficients = _numbers("theta", theta)
-        if coefficients.shape != (problem.dimension,):
-            raise InvalidFeatures(
-                f"theta must be {problem.dimension} numbers, one per feature, got shape "
-                f"{coefficients.shape}."
-            )
+        coefficients = _vector("theta", theta, problem.dimension, "feature")
         truth, norm = problem.features @ coefficients, float(np.linalg.norm(coefficients))
-    if truth.shape != (problem.arms,) or not np.all(np.isfinite(truth)):
-        raise InvalidFeatures(
-            f"means must be {problem.arms} finite numbers, one per arm, got shape {truth.shape}."
-        )
     if noise not in ("gaussian", "bernoulli"):
         raise unknown_name("noise", noise, ["gaussian", "bernoulli"])
     rewards: Rewards = Normal(truth, np.full(truth.shape, deviations))
@@ -186,7 +177,6 @@ def from_arrays(
                 f"Bernoulli means must lie in [0, 1], got {truth.min():g} … {truth.max():g}."
             )
         rewards = Coins(truth)
-    norm = _theta_norm(problem.features, truth) if theta is None else norm
     known = label, problem.features, truth, m, deviations, problem.names, rewards, norm
     return Instance(*known, Costs.of(costs, problem.names))
 
@@ -303,6 +293,15 @@ def _numbers(name: str, values: Any) -> Reals:
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidFeatures(f"{name} must be numbers: {error}.") from None
+
+
+def _vector(name: str, values: Any, count: int, each: str) -> Reals:
+    numbers = _numbers(name, values)
+    if numbers.shape != (count,) or not np.all(np.isfinite(numbers)):
+        raise InvalidFeatures(
+            f"{name} must be {count} finite numbers, one per {each}, got shape {numbers.shape}."
+        )
+    return numbers
 
 
 def _theta_norm(features: Reals, means: Reals) -> float | None:

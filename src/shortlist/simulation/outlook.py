@@ -69,22 +69,15 @@ class Forecast:
         >>> print(Forecast(20, 0, 10_000, 350.0, 220.0, 510.0))
         about 350 evaluations (220 to 510 in 20 simulated studies, one evaluation at a time).
         """
-        cut = ""
-        if self.unfinished:
-            cut = (
-                f"{self.unfinished} of the {self.runs} "
-                f"were cut off at {self.most:,} evaluations, to save time."
-            )
+        cut = f"{self.unfinished} of the {self.runs} were cut off at {self.most:,} evaluations, to save time."
         if 2 * self.unfinished >= self.runs:
             return f"more than {max(self.median, least):,.0f} evaluations: {cut}"
-        between = f"{self.low:,.0f} to {self.high:,.0f} in " if self.runs > 1 else "in "
-        simulated = "1 simulated study" if self.runs == 1 else f"{self.runs} simulated studies"
-        pool = "" if self.whole is None else f" Every arm on every block would be {self.whole:,}."
+        made = f"{self.low:,.0f} to {self.high:,.0f} in {self.runs} simulated studies"
+        made = "in 1 simulated study" if self.runs == 1 else made
         paid = "" if self.cost is None else f", at a cost of about {self.cost:,.4g}"
-        return (
-            f"about {self.median:,.0f} evaluations{paid} ({between}{simulated}, one evaluation at a time)."
-            f"{pool}{f' {self.note}' if self.note else ''} {cut}".rstrip()
-        )
+        pool = "" if self.whole is None else f"Every arm on every block would be {self.whole:,}."
+        about = f"about {self.median:,.0f} evaluations{paid} ({made}, one evaluation at a time)."
+        return " ".join(filter(None, [about, pool, self.note, cut if self.unfinished else ""]))
 
 
 @dataclass(frozen=True)
@@ -250,8 +243,7 @@ def forecast(
         truth, _ = _pilot_means(study, {str(name): float(mean) for name, mean in given})
         simulation = _forecast(study, lambda run: truth, settings)
     else:
-        size = positive("spread", spread)
-        low, high = problem.noise.limits
+        size, (low, high) = positive("spread", spread), problem.noise.limits
         if size > (high - low) / 2:
             raise InvalidSetting(
                 f"the means lie between {low:g} and {high:g}, so that their standard deviation is "

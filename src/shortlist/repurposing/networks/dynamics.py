@@ -32,8 +32,9 @@ from shortlist.repurposing.networks.states import (
 from shortlist.seeds import Words, run_seeds, words
 
 MAX_STEPS = 10_000
-_ONE, _HALF, _EIGHT = np.uint64(1), np.uint64(32), 8
 TOGETHER = 8192  # walks in step: their arrays stay near the processor
+_ONE, _HALF = np.uint64(1), np.uint64(32)
+_EIGHT = 8  # genes numbered at a time
 
 Bits = NDArray[np.bool_]
 Counts = NDArray[np.unsignedinteger[Any]]
@@ -262,6 +263,7 @@ class Dynamics:
                 if step == max_steps or 2 * np.count_nonzero(going) <= len(walks):
                     break
                 if self.update == "asynchronous":
+                    # The gene of a number drawn for each walk, as it counts in its eight.
                     word = words(seeds, _words_of(genes) + step, 1)[0]
                     number = (((word >> _HALF) * sums[-1] >> _HALF) + _ONE).astype(rank.dtype)
                     number_in_eight = (number + last - sums)[:, np.newaxis]
