@@ -18,7 +18,10 @@ def test_the_nth_result_is_the_same_however_many_are_drawn_at_a_time(rewards: Re
     arms = np.random.default_rng(0).integers(2, size=60)
     whole, parts, other = drawer(rewards, 3), drawer(rewards, 3), drawer(rewards, 4)
     drawn = whole(arms)
-    assert np.concatenate([parts(arms[:1]), parts(arms[1:20]), parts(arms[20:])]).tolist() == drawn.tolist()
+    assert (
+        np.concatenate([parts(arms[:1]), parts(arms[1:20]), parts(arms[20:])]).tolist()
+        == drawn.tolist()
+    )
     assert other(arms).tolist() != drawn.tolist()
     low, high = rewards.limits or (-np.inf, np.inf)
     assert ((low <= drawn) & (drawn <= high)).all()

@@ -38,7 +38,8 @@ def test_priorities_are_those_of_the_oracle() -> None:
     for t, purpose in [(0, 0), (10**9, 3), (7, 2)]:
         seeds, arms = np.array([0, 5, 2**64 - 1], np.uint64), np.array([0, 1, 4999])
         wanted = [
-            [oracle.priority(seed, t, purpose, arm) for arm in arms.tolist()] for seed in seeds.tolist()
+            [oracle.priority(seed, t, purpose, arm) for arm in arms.tolist()]
+            for seed in seeds.tolist()
         ]
         assert priorities(seeds, t, purpose, arms[None, :]).tolist() == wanted
         own = np.array([[3], [4], [5]])  # of another arm in each run
@@ -62,7 +63,11 @@ def test_ties_are_won_about_equally_often(vary: str) -> None:
 def test_ties_of_two_purposes_and_of_two_rounds_are_independent() -> None:
     one = np.ones(1, np.uint64)
     won = np.array([[winners(one, t, purpose, 4)[0] for purpose in (0, 3)] for t in range(4001)])
-    for first, second in ((won[:, 0], won[:, 1]), (won[:-1, 0], won[1:, 0]), (won[:-1, 1], won[1:, 0])):
+    for first, second in (
+        (won[:, 0], won[:, 1]),
+        (won[:-1, 0], won[1:, 0]),
+        (won[:-1, 1], won[1:, 0]),
+    ):
         table = np.zeros((4, 4))
         np.add.at(table, (first, second), 1)
         assert stats.chi2_contingency(table).pvalue > UNLIKELY
