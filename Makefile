@@ -44,10 +44,10 @@ test: .venv/installed
 quick: .venv/installed
 	$(BIN)/python -m pytest $(SIDE_BY_SIDE) -m 'not slow' $(ARGS)
 
-# The oldest versions that are supported. Records are read as Numba lays out its arrays
-# (numerics/records.py), and the commands are what Typer makes of them.
+# The oldest versions that are supported, Numba among them: the arithmetic of rounds, the solvers of
+# designs, processes of comparisons, tables of features, and the commands that Typer makes.
 LOWEST = $(shell $(PYTHON) -c "import tomllib; p = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
-  more = p['optional-dependencies']; needed = p['dependencies'] + more['parquet'] + more['excel']; \
+  more = p['optional-dependencies']; needed = p['dependencies'] + more['fast'] + more['parquet'] + more['excel']; \
   print(*(each.replace('>=', '==') for each in needed))")
 
 .venv-oldest/installed: pyproject.toml
@@ -56,8 +56,8 @@ LOWEST = $(shell $(PYTHON) -c "import tomllib; p = tomllib.load(open('pyproject.
 	touch $@
 
 oldest: .venv-oldest/installed
-	.venv-oldest/bin/python -m pytest -q tests/numerics/test_jit.py tests/numerics/test_order.py \
-	  tests/numerics/test_random.py tests/posterior/test_posterior.py $(ARGS)
+	.venv-oldest/bin/python -m pytest -q tests/gifa tests/test_designs.py \
+	  tests/simulation/test_comparison.py $(ARGS)
 	.venv-oldest/bin/python -m pytest -q -W ignore::DeprecationWarning tests/test_features.py \
 	  tests/cli/test_app.py -k 'features or labels or every_command' $(ARGS)
 
@@ -75,9 +75,7 @@ fuzz: .venv/installed
 	$(BIN)/python tests/fuzz.py $(ARGS)
 
 bench: .venv/installed
-	$(BIN)/python benchmarks/first_use.py
 	$(BIN)/python benchmarks/speed.py
-	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/study.py
 	$(BIN)/python benchmarks/intake.py
 	$(BIN)/python benchmarks/report.py
@@ -85,7 +83,6 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/samples.py
 	$(BIN)/python benchmarks/budget.py
 	$(BIN)/python benchmarks/noise.py
-	$(BIN)/python benchmarks/ask_tell.py
 	$(BIN)/python benchmarks/storage.py
 	$(BIN)/python benchmarks/serve.py
 	$(BIN)/python benchmarks/networks.py

@@ -11,7 +11,7 @@ other work on the machine only adds. Code compiled by Numba is compiled before i
 for what ``first`` shows, where a version begins with nothing compiled.
 
 The published code (github.com/clreda/linear-top-m) is for Python 2. It is read as it is, but for its
-tabs, its ``\\u`` in texts, its checks of types and ``float`` of a matrix, which fail today.
+tabs, escapes in texts, checks of types and ``float`` of a matrix, which fail today.
 """
 
 from __future__ import annotations
@@ -174,9 +174,10 @@ def as_published(name: str, *size: int, folder: str) -> Measured:
 
 
 class FromPython2(SourceFileLoader):
-    """Reads a module as it is, but for its tabs and its ``\\u``, which was no escape."""
+    """Reads a module as it is, but for its tabs, and for escapes that were none."""
 
     def source_to_code(self, data: Any, path: Any, **options: Any) -> Any:  # type: ignore[override]
+        """What ``SourceFileLoader`` makes of the text."""
         text = data.expandtabs(8).replace(rb"\u", rb"\\u")
         return super().source_to_code(text, path, **options)
 
@@ -228,28 +229,34 @@ class Tables:
         self.sources, self.tries, self.published = sources, tries, published
         self.heading = ["older", "now", "now/older"] if len(sources) > 1 else ["now"]
 
-    def least(self, *words: object, sources: Sequence[Path] = ()) -> list[Measured]:
+    def least(
+        self, *words: object, sources: Sequence[Path] = (), tries: int | None = None
+    ) -> list[Measured]:
         """Every figure of a measurement, the least of some tries: a tuple for each version."""
         given = ["--measure", *map(str, words)]
         some = sources or self.sources
-        tries = [
-            [in_a_process(source, __file__, *given) for source in some] for _ in range(self.tries)
+        made = [
+            [in_a_process(source, __file__, *given) for source in some]
+            for _ in range(tries or self.tries)
         ]
-        return [tuple(map(min, zip(*each, strict=True))) for each in zip(*tries, strict=True)]
+        return [tuple(map(min, zip(*each, strict=True))) for each in zip(*made, strict=True)]
 
     def title(self, words: str, columns: list[str]) -> None:
+        """Print the head of a table."""
         print(f"\n{words}\n{'':34}" + "".join(f"{each:>12}" for each in columns), flush=True)
 
     def line(self, title: str, figures: Sequence[float | None], asked: str) -> None:
+        """Print a line, with what was asked."""
         shown = "".join(f"{'–':>12}" if each is None else f"{each:12.4g}" for each in figures)
         print(f"{title:34}{shown}  {asked}", flush=True)
 
     def beside(self, title: str, figures: Sequence[float], asked: str) -> None:
-        """A figure of each version."""
+        """Print a line with the figure of each version."""
         ratio = [figures[1] / figures[0]] if len(figures) > 1 else []
         self.line(title, [*figures, *ratio], asked)
 
     def studies(self) -> None:
+        """Ask and tell."""
         self.title(f"A study, ask and tell, µs: mean of {FIRST} rounds, then later", self.heading)
         for name, size in product(RULES, SMALL + LARGE):
             if (name, size[0]) == ("LinGIFA", 100_000):
@@ -262,6 +269,7 @@ class Tables:
             self.beside(title, later, asked)
 
     def first(self) -> None:
+        """The first use of a study."""
         words = f"In a new process: import, a study, {FIRST} rounds, s beyond NumPy and pandas"
         self.title(words, self.heading)
         for name in ("auto", "m-LinGapE"):
@@ -272,6 +280,7 @@ class Tables:
             self.beside(name, figures, f"≤ {ASKED_FIRST}")
 
     def rounds(self) -> None:
+        """A round of a simulated run, beside other code."""
         older = len(self.sources) > 1
         columns = ["NumPy loop", *(["published"] if self.published else []), *self.heading[:-2]]
         columns += ["NumPy alone", "with fast", *(["alone/older", "fast/older"] if older else [])]
@@ -283,7 +292,8 @@ class Tables:
             figures: list[float | None] = [self.least("loop", name, *size, sources=own)[0][0]]
             if self.published:
                 given = "published", name, *size
-                figures += self.least(*given, f"--published={self.published}", sources=own)[0]
+                given = *given, f"--published={self.published}"
+                figures += self.least(*given, sources=own, tries=1)[0]  # seconds a round
             alone, fast = self.least("alone", name, *size, sources=own)[0][0], None
             if find_spec("numba"):
                 fast = self.least("round", name, *size, sources=own)[0][0]
@@ -297,6 +307,7 @@ class Tables:
             self.line(f"{name}, K = {size[0]}, N = {size[1]}", figures, asked)
 
     def auto(self) -> None:
+        """A simulated run of ``auto``."""
         self.title("compare(['auto']), ms a run", self.heading)
         for size in AUTO:
             figures = [each[0] for each in self.least("auto", "auto", *size)]
