@@ -457,6 +457,7 @@ def test_the_largest_and_the_m_largest_are_those_of_a_sort(
     seeds = rng.integers(0, 2**64, runs, np.uint64)
     marked = best_of(values, m, seeds, t)
     found, most = largest(values, seeds, t, purpose, np.arange(K))
+    assert most.tolist() == values.max(axis=1).tolist()
     for run, row in enumerate(values.tolist()):
         one = int(seeds[run])
         assert np.flatnonzero(marked[run]).tolist() == first_of(row, one, t, 0, m)
