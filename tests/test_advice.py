@@ -95,9 +95,8 @@ def two_studies() -> None:
 
 
 def with_rules_of_its_own() -> None:
-    @shortlist.rule("selection", needs=())
-    def first_named(pair, arms, key):  # type: ignore[no-untyped-def]
-        return pair.b
+    def first_named(now):  # type: ignore[no-untyped-def]
+        return now.marked(now.b)
 
     algorithm = shortlist.GIFA(selection=first_named)
     shortlist.Study(

@@ -236,6 +236,6 @@ def test_designs_keep_few_numbers() -> None:
 def test_processes_map_large_arrays_and_give_the_same_runs() -> None:
     x = normal(20_000, 10)
     instance = instances.from_arrays(x, theta=normal(1, 10, 1)[0], m=2, sigma=0.1)
-    given: dict[str, Any] = {"runs": 2, "max_samples": 60, "progress": False}
+    given: dict[str, Any] = {"runs": 2, "max_samples": 110, "progress": False}
     one, two = (shortlist.compare("m-LinGapE", instance, workers=n, **given) for n in (1, 2))
     assert two.frame.equals(one.frame)

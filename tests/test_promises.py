@@ -37,7 +37,7 @@ def test_errors_stay_below_delta(part: int, pair: tuple[str, str]) -> None:
 
 
 def test_the_test_can_fail() -> None:
-    def narrow(t, log_det, constants):  # type: ignore[no-untyped-def]
+    def narrow(t, log_det, known):  # type: ignore[no-untyped-def]
         return 0.5
 
     careless = shortlist.GIFA(threshold=narrow, name="careless")

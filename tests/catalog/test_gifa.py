@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -113,11 +112,25 @@ def three(t: int, log_det: Reals, known: Known) -> float:
 
 
 def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
+    def challenger(now: Round) -> Any:
+        return now.marked(now.c)
+
+    def largest_gap(now: Round) -> Any:  # own, though its name is known
+        return now.outside_gaps
+
+    def narrow(pairs: Pairs) -> Any:
+        return pairs.mean_i - pairs.mean_j
+
+    def three(t: int, log_det: Any, known: Known) -> float:
+        return 3.0
+
     assert proven(selection=challenger)
-    assert proven(ambiguous=first, stopping="ugape")
-    assert not proven(ambiguous=first, stopping="lucb")
+    assert proven(candidates=own_means)
+    assert proven(ambiguous=largest_gap, stopping="ugape")
+    assert not proven(ambiguous=largest_gap, stopping="lucb")
     assert proven(ambiguous="mth_gap", stopping="lucb")
     assert not proven(indices=narrow)
+    assert not proven(stopping=own_gap)
     assert not proven(threshold=three)
     assert not proven(threshold="lucb1")
     assert not proven(threshold="heuristic")
@@ -126,47 +139,12 @@ def test_own_rules_keep_or_lose_the_guarantee_as_theorem_1_says() -> None:
     assert proven(threshold="frequentist", initialization=None)
 
 
-def test_an_own_rule_with_a_known_name_is_still_own() -> None:
-    def largest_gap(now: Round) -> Reals:
-        return -now.candidates
-
-    assert not proven(ambiguous=largest_gap, stopping="lucb")
-    assert proven(ambiguous=largest_gap, stopping="ugape")
+def own_means(now: Round) -> Any:
+    return now.means
 
 
-WRONG: dict[str, Callable[[Round], Any]] = {
-    "candidates": lambda now: now.means[:, :2],
-    "ambiguous": lambda now: np.nan * now.candidates,
-    "selection": lambda now: None,
-    "stopping": lambda now: "soon",
-}
-
-
-@pytest.mark.parametrize("kind", WRONG)
-def test_what_an_own_rule_must_return_is_said(kind: str) -> None:
-    def wrong(now: Round) -> Any:
-        return WRONG[kind](now)
-
-    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
-    bad = shortlist.GIFA(**{kind: wrong}, name=kind)  # type: ignore[arg-type]
-    words = f"the {kind} rule 'wrong' must return .*; it returned"
-    with pytest.raises(shortlist.errors.InvalidSetting, match=words):
-        shortlist.compare(bad, instance, runs=2, progress=False)
-    study = shortlist.Study(instance.features, 2, sigma=0.5, algorithm=bad, seed=0, audit=False)
-    with pytest.raises(shortlist.errors.InvalidSetting, match=words):
-        study.run(lambda trial: 0.0, progress=False)
-
-
-def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats() -> None:
-    def mine(now: Round) -> Reals:
-        return np.where(now.in_pair, now.variances, -np.inf)
-
-    instance = shortlist.instances.classic(K=4, m=2, omega=np.pi / 3)
-    ours = shortlist.GIFA(selection=mine, name="mine")
-    theirs = shortlist.GIFA(selection="largest_variance", name="theirs")
-    frame = shortlist.compare([ours, theirs], instance, runs=30, progress=False).frame
-    by_name = dict(tuple(frame.groupby("algorithm")))
-    assert by_name["mine"]["pulls"].tolist() == by_name["theirs"]["pulls"].tolist()
+def own_gap(now: Round) -> Any:
+    return now.gap
 
 
 def test_without_features_the_weakest_direction_is_the_arm_pulled_least() -> None:

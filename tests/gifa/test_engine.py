@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import shortlist
 from gifa_algorithms import ALGORITHMS, allowed, engine_of
 from shortlist.engine.contract import Runs, joined
-from shortlist.gifa import engine
+from shortlist.gifa import simulated
 from shortlist.gifa.engine import Engine
 from shortlist.rewards import Normal, Recorded, Rewards, drawer
 from shortlist.seeds import run_seeds
@@ -107,7 +107,8 @@ def test_a_run_alone_is_the_same_run_among_many(name: str, monkeypatch: pytest.M
     assert one.sums is not None
     noise = one.sums.sum() - normal.means @ one.pulls[0]
     assert 0.0 < abs(noise) < 5.0 * sigma * np.sqrt(one.samples[0])
-    monkeypatch.setattr(engine, "AT_ONCE", 7 * 64)
+    for at_once in ("AT_ONCE", "AT_ONCE_COMPILED"):
+        monkeypatch.setattr(simulated, at_once, 7 * 64)
     assert rows_of(engine_.replicate(normal, seeds, 400)) == rows_of(many)
 
 

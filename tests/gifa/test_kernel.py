@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from itertools import product
 from typing import Any
 
@@ -31,8 +32,7 @@ SETTINGS: list[dict[str, Any]] = [
     {"threshold": "heuristic", "classical": True, "regularization": 0.2},
 ]
 kernel = pytest.mark.skipif(
-    not pytest.importorskip("importlib.util").find_spec("numba"),
-    reason="Numba is not installed (extra fast)",
+    find_spec("numba") is None, reason="Numba is not installed (extra fast)"
 )
 
 

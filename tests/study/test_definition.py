@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import shortlist
+from shortlist.arrays import Reals
 from shortlist.errors import InvalidSetting, StudyMismatch, StudyNotFound
+from shortlist.gifa.round import Round
 from shortlist.storage.opening import study_names
 from stored import NewStorage, X, assert_same, begin, result
 
@@ -68,10 +70,10 @@ def test_classical_studies_and_names_are_kept(new_storage: NewStorage) -> None:
 def test_rules_of_ones_own_are_named_never_stored(tmp_path: Path) -> None:
     path = tmp_path / "own.db"
 
-    def challenger(pair, arms, key):  # type: ignore[no-untyped-def]
-        return pair.c
+    def challenger(now: Round) -> Reals:
+        return now.marked(now.c)
 
-    own = shortlist.GIFA(selection=shortlist.rule("selection", needs=())(challenger))
+    own = shortlist.GIFA(selection=challenger)
     study = begin(str(path), algorithm=own)
     study.run(result, max_evaluations=90, progress=False)
     with pytest.raises(InvalidSetting, match=r"with Study\.load\(storage, algorithm="):

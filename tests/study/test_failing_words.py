@@ -83,7 +83,23 @@ def fail_often(study: Study, arm: int, times: int = FAILURES_IN_A_ROW) -> None:
             study.fail(trial, "dropped")
 
 
-CERTIFY = [kind for kind in KINDS if kind != "budget"]
+GAP_INDICES = ("LUCB", "LUCB both arms", "m-LinGapE", "LinGIFA")
+CERTIFY = [kind for kind in KINDS if kind not in ("budget", *GAP_INDICES)]
+
+
+@pytest.mark.parametrize("kind", GAP_INDICES)
+def test_gap_indices_need_every_arm_and_say_how_to_go_on(kind: str) -> None:
+    study = begin(kind)
+    bad = study.ask().arm
+    study.cancel(0)
+    with pytest.raises(
+        errors.OnlyFailingArms, match=re.escape("study.continued(algorithm='auto')")
+    ):
+        run(study, Objective(bad))
+    later = study.continued(algorithm="auto")
+    run(later, Objective(bad))
+    assert later.done
+    assert NAMES[bad] not in later.shortlist.names
 
 
 @pytest.mark.parametrize("kind", CERTIFY)

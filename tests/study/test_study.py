@@ -16,6 +16,7 @@ from rich.console import Console
 
 import shortlist
 from shortlist import errors
+from shortlist.gifa.round import Memory, decide
 from shortlist.report.methods import _origins
 from shortlist.study.guarantee_parts import conditions
 from shortlist.study.ledger import Ledger
@@ -137,10 +138,10 @@ def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:
     told.run(noisy(), progress=False, max_evaluations=8)
     posterior = told.posterior.copy()
     for trial in batch:
-        decision, _ = told.procedure.engine.decide(
-            posterior, told.procedure.engine.round(), told.seed, check_stop=False
-        )
-        assert trial.arm == decision.arm
+        recipe = told.procedure.engine.recipe  # type: ignore[attr-defined]
+        seeds = np.array([told.seed], np.uint64)
+        decided = decide(recipe, posterior.fits, seeds, Memory(recipe, 1), stops=False)
+        assert trial.arm == decided.arm[0]
         posterior.observe(trial.arm, float(posterior.means[trial.arm]))
         np.testing.assert_allclose(posterior.means, means, rtol=1e-9)
     assert len({trial.arm for trial in batch}) > 1
@@ -428,7 +429,7 @@ def test_of_a_long_reason_the_ends_are_kept() -> None:
     assert len(reasons) == 2
 
 
-# What algorithms are given and compiled code writes into, for those who write one themselves.
+# What algorithms are given, for those who write one themselves.
 OF_ALGORITHMS = {
     *("model", "round", "procedure", "state"),
     *("reduced", "in_own_units", "orthonormal", "relative_noise"),

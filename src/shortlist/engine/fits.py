@@ -160,7 +160,7 @@ class Fits(ABC):
         self.observed += 1
         if not self.ready:
             return
-        noise, growth = self.noise[arms], self.update(arms, values)
+        noise, growth = self.noise[arms], self.update(arms, at, values)
         if self.shift > 0.0:
             grown = self._update_shifted(arms) if self.tracks else growth
             self.log_det += np.log(np.maximum(grown, noise) / noise)
@@ -214,8 +214,11 @@ class Fits(ABC):
         return np.asarray(counted @ self.features)
 
     @abstractmethod
-    def update(self, arms: Integers, values: Reals) -> Reals:
-        """Take a result into means and variances; n_a + G_aa of every run's arm, as it was before."""
+    def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
+        """Take a result into means and variances; n_a + G_aa of every run's arm, as it was before.
+
+        ``at`` are the arms' places in arrays of runs × K, flattened.
+        """
 
     @abstractmethod
     def recompute(self, runs: Any, information: Reals) -> bool:
@@ -294,9 +297,9 @@ class Whole(Fits):
         self.variances[runs] = G.diagonal(axis1=1, axis2=2)
         return True
 
-    def update(self, arms: Integers, values: Reals) -> Reals:
+    def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
         """Sherman–Morrison; k kᵀ, the same on both sides of the diagonal, keeps G symmetric."""
-        at, noise, k = self.places(arms), self.noise[arms], self.rows(arms)
+        noise, k = self.noise[arms], self.rows(arms)
         growth = noise + k.reshape(-1)[at]
         root = np.sqrt(np.maximum(growth, noise))
         k /= root[:, None]
@@ -343,7 +346,7 @@ class Diagonal(Fits):
         shifted = self.shift + before / self.noise[arms]
         return self.noise[arms] + 1.0 / shifted
 
-    def update(self, arms: Integers, values: Reals) -> Reals:
+    def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
         """As ``Fits.update``."""
         runs, noise = self.runs, self.noise[arms]
         counted = self.regularization + self.pulls[runs, arms] / noise
@@ -384,7 +387,7 @@ class Rows(Fits):
         self.variances[runs] = np.einsum("rki,ki->rk", half, X)
         return True
 
-    def update(self, arms: Integers, values: Reals) -> Reals:
+    def update(self, arms: Integers, at: Integers, values: Reals) -> Reals:
         """As ``Fits.update``."""
         runs, x = self.runs, self.features[arms]
         w = (self.inverse @ x[:, :, None])[:, :, 0]
@@ -400,7 +403,11 @@ class Rows(Fits):
     def rows_of(self, runs: Integers, arms: Integers) -> Reals:
         """As ``Fits.rows_of``."""
         x = self.features[arms]
-        half = x @ self.inverse[0] if len(self) == 1 else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        half = (
+            x @ self.inverse[0]
+            if len(self) == 1
+            else np.einsum("ni,nij->nj", x, self.inverse[runs])
+        )
         return half @ self.features.T
 
 

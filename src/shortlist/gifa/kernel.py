@@ -15,7 +15,7 @@ from numba import njit
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.fits import STEEPEST, Diagonal, Fits, Whole
 from shortlist.gifa.round import COARSE, GRAIN, NEAR, Memory, Recipe
-from shortlist.gifa.thresholds import INFLATION, THRESHOLDS, Computed, self_normalized
+from shortlist.gifa.thresholds import BUILT_IN, INFLATION, Computed, self_normalized
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
 from shortlist.seeds import Words
 
@@ -289,8 +289,7 @@ def serves(recipe: Recipe, fits: Fits, rewards: Rewards) -> bool:
         return False
     if rules["selection"].name == "optimized" and not recipe.keeps_designs:
         return False
-    known = [each.rule for each in THRESHOLDS.values()]
-    is_known = isinstance(threshold, Computed) and threshold.rule in known
+    is_known = isinstance(threshold, Computed) and threshold.rule in BUILT_IN
     return is_known and isinstance(fits, Whole | Diagonal) and type(rewards) in REWARDS
 
 

@@ -27,23 +27,29 @@ FIRST_TRIED = 64  # arms of largest upper bound, to find out which others may be
 FOR_CANDIDATES, FOR_AMBIGUOUS, FOR_CHALLENGER, FOR_SELECTION = range(4)
 
 
-def largest(values: Reals, seeds: Words, t: int, purpose: int, arms: Integers) -> Integers:
-    """The place of the largest value of every row; ties by priority of the ``arms`` at these places.
+def largest(
+    values: Reals, seeds: Words, t: int, purpose: int, arms: Integers
+) -> tuple[Integers, Reals]:
+    """The place of the largest value of every row, and the value.
+
+    Ties are broken by priority of the ``arms`` at these places.
 
     Examples
     --------
     >>> seeds = np.zeros(2, np.uint64)
-    >>> largest(np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 2.0]]), seeds, 0, 0, np.arange(3)).tolist()
-    [1, 0]
+    >>> values = np.array([[1.0, 3.0, 2.0], [5.0, 1.0, 2.0]])
+    >>> [each.tolist() for each in largest(values, seeds, 0, 0, np.arange(3))]
+    [[1, 0], [3.0, 5.0]]
     """
     best = values.argmax(axis=1)
-    tied = values == at_places(values, best)[:, None]
+    most = at_places(values, best)
+    tied = values == most[:, None]
     if np.count_nonzero(tied) > len(values):
         some = np.flatnonzero(np.count_nonzero(tied, axis=1) > 1)
         labels = np.broadcast_to(arms, values.shape)[some]
         ranks = priorities(seeds[some], t, purpose, labels)
         best[some] = np.where(tied[some], ranks, np.uint64(0)).argmax(axis=1)
-    return np.asarray(best)
+    return best, most
 
 
 def at_places(values: Any, places: Integers) -> Any:
@@ -166,8 +172,8 @@ class Recipe:
 
     def coarse(self, observed: int, log_det: Reals) -> Reals:
         """C to nine digits after the point, rounded up: the order of sums in ln det decides nothing."""
-        C = np.asarray(self.threshold_at(observed, log_det), np.float64)
-        return np.asarray((C + COARSE) - COARSE + GRAIN)
+        C = self.threshold_at(observed, log_det)
+        return np.asarray((C + COARSE) - COARSE + GRAIN, np.float64)
 
     def threshold_at(self, observed: int, log_det: Reals) -> Reals:
         """C_{t,δ}: at t after initial pulls, at t + 1 without them (as in the published runs)."""
@@ -509,15 +515,15 @@ def decide(
 
     # b_t, and its challenger c_t
     doubts = values_of(rules["ambiguous"], now, (len(fits), m))
-    place = largest(doubts, seeds, now.t, FOR_AMBIGUOUS, now.candidates)
+    place, _ = largest(doubts, seeds, now.t, FOR_AMBIGUOUS, now.candidates)
     now.b = at_places(now.candidates, place)
     if "_outside" in vars(now):
         gaps, others = now._outside[0][runs, place], now._outside[1]
     else:
         found, others = now.outside(now.b[:, None])
         gaps = found[:, 0]
-    challenger = largest(gaps, seeds, now.t, FOR_CHALLENGER, others)
-    now.c, now.gap = others.take(challenger), at_places(gaps, challenger)
+    challenger, now.gap = largest(gaps, seeds, now.t, FOR_CHALLENGER, others)
+    now.c = others.take(challenger)
 
     # The stop
     if late is not None:
@@ -535,7 +541,7 @@ def decide(
     arm = now.b
     if not stop.all():
         scores = values_of(rules["selection"], now, every)
-        arm = largest(scores, seeds, now.t, FOR_SELECTION, np.arange(now.arms))
+        arm, _ = largest(scores, seeds, now.t, FOR_SELECTION, np.arange(now.arms))
     C = now.scale / now.sigma
     memory.last = Decided(stop, now.inside, now.b, now.c, arm, now.gap, np.asarray(statistic), C)
     return memory.last
