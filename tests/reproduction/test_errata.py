@@ -9,6 +9,7 @@ import pytest
 from reproduction.errata import algorithm_of, errata, settings_in_words
 from reproduction.experiment import AS_PUBLISHED, AS_WRITTEN, DELTA, ONE_THRESHOLD, SIGMA
 from reproduction.panels import OMEGA_01, PANELS, PI_6
+from reproduction.published import PUBLISHED
 from shortlist.catalog.registry import find_algorithm
 from shortlist.gifa.thresholds import published_regularization
 
@@ -36,7 +37,7 @@ WRITTEN = [row for panel in PANELS for row in panel.rows if row.kind in (AS_WRIT
 @pytest.mark.parametrize("row", WRITTEN, ids=lambda row: f"{row.title} {row.threshold}")
 def test_the_text_differs_from_the_published_runs_by_what_the_errata_say(row: Any) -> None:
     ours: Any = algorithm_of(row)[0]
-    published: Any = find_algorithm(f"{row.label} (as published)")
+    published = PUBLISHED[f"{row.label} (as published)"]
     for kind in ("candidates", "ambiguous", "selection", "indices"):
         assert ours.rules[kind] is published.rules[kind]
     assert ours.rules["stopping"].name == published.rules["stopping"].name.removesuffix("_lagged")
