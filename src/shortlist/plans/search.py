@@ -471,7 +471,9 @@ class Search:
         anew = PRICE - math.log(risks[key])
         needs = guess.lacking(pairs, anew, HALF_WIDTH)
         if naming is not None:
-            now = guess.lacking(pairs, pairs.missing, HALF_WIDTH)
+            # Without a result since a pair has no evidence yet, and lacks what it did then.
+            lacks = np.minimum(pairs.missing, level + PRICE)
+            now = guess.lacking(pairs, lacks, HALF_WIDTH)
             spent = 1.0 - naming.begun.sum() / made  # of all results, since these sets were named
             most = max(SAVING * (now * pairs.variances).max(), SPENT * spent)
             if (needs * pairs.variances).max() > most:
