@@ -29,6 +29,7 @@ from shortlist.proof.plan import Plan
 LIKELY, AGAIN = 0.6, 0.5  # chance at which the guess is named, first and later
 LINEAR_LIKELY = 0.3  # more where features guess and seem to be linear: guessing is cheap
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SWITCH = 0.5  # of the work that the set in hand lacks: the best of many seems better than it is
 SPENT = 1.0 / 3.0  # or of what was evaluated since: bets that do not grow are given up
 SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
@@ -304,7 +305,8 @@ class Search:
         best = question.best(guess.fit.means)
         held = any(each.level(self.inside) < math.inf for each in self.namings)
         held &= bool((self.inside <= question.listable).all())
-        self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
+        if not (held and SWITCH * self._work(self.inside) < self._work(best)):
+            self.inside = best
         pairs, naming, level = self._state(self.inside)
         proven, rng = not len(pairs.b), self._rng
         self.stopped = proven and not self._has_budget
