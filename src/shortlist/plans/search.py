@@ -28,6 +28,7 @@ from shortlist.proof.plan import Plan
 LIKELY, AGAIN = 0.6, 0.5  # chance at which the guess is named, first and later
 LINEAR_LIKELY = 0.3  # more where features guess and seem to be linear: guessing is cheap
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SWITCH = 0.5  # of the work that the set in hand lacks: the best of many seems better than it is
 SPENT = 1.0 / 3.0  # or of what was evaluated since: bets that do not grow are given up
 SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
@@ -286,7 +287,8 @@ class Search:
             return
         best = question.best(guess.fit.means)
         held = bool(self._namings_of(self.inside) and (self.inside <= question.listable).all())
-        self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
+        if not (held and SWITCH * self._work(self.inside) < self._work(best)):
+            self.inside = best
         pairs, naming, level = self._state(self.inside)
         proven = not len(pairs.b)
         rng = np.random.default_rng([self.seed, int(guess.total.pulls.sum())])
@@ -447,7 +449,9 @@ class Search:
         anew = PRICE - math.log(risks[key])
         needs = guess.lacking(pairs, anew, HALF_WIDTH)
         if naming is not None:
-            now = guess.lacking(pairs, pairs.missing, HALF_WIDTH)
+            # Without a result since a pair has no evidence yet, and lacks what it did then.
+            lacks = np.minimum(pairs.missing, level + PRICE)
+            now = guess.lacking(pairs, lacks, HALF_WIDTH)
             spent = 1.0 - naming.begun.sum() / made  # of all results, since these sets were named
             most = max(SAVING * (now * pairs.variances).max(), SPENT * spent)
             if (needs * pairs.variances).max() > most:
