@@ -182,7 +182,6 @@ def _study_entries(study: Study, features: pd.DataFrame | None) -> Iterator[tupl
 
     from shortlist.guarantee import Answer, in_two_lines
     from shortlist.study.insight.audit import audit_size, is_audited
-    from shortlist.study.insight.linearity_words import tests_itself
 
     problem, procedure = study.problem, study.procedure
     about = "" if features is None else f", each with {problem.features_in_words}"
@@ -208,19 +207,14 @@ def _study_entries(study: Study, features: pd.DataFrame | None) -> Iterator[tupl
     claim = study.claim
     line = claim.at_stop(Answer(problem, study.evaluations))
     yield "answer", in_two_lines(line, claim, claim.assumptions).replace("\n", " ")
-    if tests_itself(study) and study.audit.wanted:
-        yield (
-            "audit",
-            "none: the results of later plans test whether the means are linear in the features.",
-        )
     if not is_audited(procedure):
         return
     if study.audit.wanted:
-        least = count(audit_size(problem.arms, 0), "evaluation")
+        least = count(audit_size(problem, 0), "evaluation")
         yield (
             "audit",
-            f"{least}, or a tenth of all if that is more, test whether the means are linear in the "
-            "features before the answer is final.",
+            f"{least}, or up to a tenth of all if that is more, test whether the means are linear in the "
+            "features.",
         )
     else:
         words = "none: that the means are linear in the features is assumed, not tested."
