@@ -429,7 +429,7 @@ class Log:
         Those that are ``overdue`` do not count as under way.
         """
         model, ledger = self.model, self._ledger
-        if self._audit.due == 0:
+        if self._audit.is_open:
             for cell in self._audit.missing(ledger.trials)[:count]:
                 yield cell, Cause("audit")
                 count -= 1

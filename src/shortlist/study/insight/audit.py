@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     FEWEST,
     LEVEL,
+    OF_PLANS,
+    Plans,
     Sample,
     Shapes,
     Verdict,
@@ -55,21 +58,27 @@ class Audit:
         # The number of results from which on ``follow`` has something to do.
         self.due = 0
         self._tests = self._size = 0
-        self._stopped = self._is_open = False
+        self._stopped = self.is_open = False
+        self._plans: Plans | None = None
+        self._seen = self._next = 0
         self._left: Integers = np.zeros(0, np.int64)
 
     @property
     def is_running(self) -> bool:
         """Whether there is an answer that is still to be audited."""
-        return self._stopped and self._is_open
+        return self._stopped and self.is_open
 
     def follow(self, model: Model, trials: Sequence[Trial], taken: Sequence[Trial]) -> None:
         """Plan what is to be evaluated, and test it, now that the model has these results."""
         procedure, self._stopped = model.procedure, model.stopped
         if self.rejection is not None or not (self.wanted and is_audited(procedure)):
-            self.due, self._is_open = NEVER, False
+            self.due, self.is_open = NEVER, False
             return
         if not (model.initialized or model.stopped):
+            return
+        if model.searches and not procedure.problem.has_levels:
+            self._look(model)
+        if self.rejection is not None or len(taken) < self._next:
             return
         self._left = procedure.arms_left
         size = audit_size(procedure.problem, len(taken))
@@ -77,10 +86,11 @@ class Audit:
             self.plan, self._size = _cells(model, trials, size), size
         own = self.own(trials)
         pending = any(trial.state == "pending" for trial in own)
-        self._is_open = pending or bool(self.missing(trials))
-        self.due = 0 if self._is_open else SHARE * 2 * size
-        if not self._is_open:
+        self.is_open = pending or bool(self.missing(trials))
+        self._next = 0 if self.is_open else SHARE * 2 * size
+        if not self.is_open:
             self._test(model, trials, [trial for trial in own if trial.state != "cancelled"], size)
+        self.due = 0 if self.is_open or model.searches else self._next
 
     def _test(
         self, model: Model, trials: Sequence[Trial], own: Sequence[Trial], until: int
@@ -96,14 +106,42 @@ class Audit:
             self.verdict = lack_of_fit(problem, _sample(problem, together), level)
             self._tests += 1
             if self.verdict.rejected:
-                term = Shapes.of(problem).terms[self.verdict.shape]
-                self.rejection = Rejection(len(together), term, self.verdict.least)
-                self.due = NEVER
+                self._reject(len(together), self.verdict.shape, self.verdict.least, problem)
+
+    def _look(self, model: Model) -> None:
+        """Test the plans of a search."""
+        record, problem = model.round.search.record, model.first_procedure.problem
+        if self._seen == len(record):
+            return
+        noise, kind = noise_of(problem, np.arange(problem.arms))
+        scale = model.procedure.engine.scale
+        for plan in record[self._seen :]:
+            if not plan.evidence:
+                continue
+            values, tau = scale.low + scale.width * plan.values, scale.width**2 * plan.noise
+            if self._plans is None:
+                size = float(np.sqrt(np.median(noise if kind == "known" else tau)))
+                self._plans = Plans(problem, kind, size)
+            few = plan.arms < problem.arms
+            sample = Sample.of(problem, plan.arms[few], values[few])
+            self._plans.after(sample, tau[sample.arms])
+        self._seen = len(record)
+        if self._plans is not None and self._plans.log_e > -math.log(LEVEL * OF_PLANS):
+            made, log_e, shape = (
+                sum(len(plan.arms) for plan in record),
+                self._plans.log_e,
+                self._plans.shape,
+            )
+            self._reject(made, shape, math.exp(-log_e), problem)
+
+    def _reject(self, evaluations: int, shape: int, p: float, problem: Problem) -> None:
+        self.rejection = Rejection(evaluations, Shapes.of(problem).terms[shape], p)
+        self.due, self.is_open = NEVER, False
 
     def end(self) -> None:
         """Test no more: the answer is not to rest on the features any longer."""
         self.plan, self.verdict, self.rejection, self.due = [], None, None, NEVER
-        self.results, self._is_open = [], False
+        self.results, self.is_open = [], False
 
     def missing(self, trials: Sequence[Trial]) -> list[Cell]:
         """What is still to be asked for."""
@@ -219,7 +257,7 @@ def sample_of(problem: Problem, pulls: Integers, sums: Reals) -> Sample:
     arms = np.flatnonzero(pulls)
     counts = pulls[arms].astype(np.float64)
     given = arms, counts, sums[arms] / counts, np.zeros(len(arms)), *noise_of(problem, arms)
-    return Sample(*given, None, problem.noise.takes_range)
+    return Sample(*given, None, problem.noise.takes_range, problem.orthonormal[arms])
 
 
 def judge(problem: Problem, past: Sample, fresh: Sample) -> Verdict:

@@ -10,9 +10,9 @@ test is made, each time with a share of its level. ``docs/proofs.md`` has the pr
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,9 +21,14 @@ from shortlist.arrays import Integers, Mask, Reals
 from shortlist.numerics.blockwise import even
 from shortlist.problem import Problem
 from shortlist.proof.contrasts import TINY, sums_of
+from shortlist.proof.evidence import Pairs
+from shortlist.proof.increments import Student, SubGaussian, log_sum
+from shortlist.proof.plan import Plan
 
 LEVEL = 0.01  # of all tests of a study
-FIRST_SHARE, HALVED = 0.85, 0.5  # of the level for the first test; of each later one, of the last
+FIRST_SHARE = 0.85  # of the level, for the first test
+OF_PLANS = 0.1  # of the level, for the plans of a search
+SIZES = (0.1, 0.3, 1.0)  # of coefficients, in σ, as bets are made
 CUBES = 0.25  # of the level, for cubes, and as much for a level that the features cannot express;
 # over the rest, which is for squares and products
 MOST_SHAPES = 300  # beyond, products are left out
@@ -39,14 +44,15 @@ _SHAPES: WeakKeyDictionary[Problem, Shapes] = WeakKeyDictionary()
 
 
 def share_of_test(k: int) -> float:
-    """The share of the level of the k-th test, from 0 on: all of them add up to 1.
+    """The share of the level of the k-th test, from 0 on: all of them add up to 0.9.
 
     Examples
     --------
-    >>> share_of_test(0), round(share_of_test(1), 3), round(sum(map(share_of_test, range(50))), 9)
-    (0.85, 0.075, 1.0)
+    >>> share_of_test(0), round(share_of_test(1), 3), round(sum(map(share_of_test, range(9999))), 3)
+    (0.85, 0.025, 0.9)
     """
-    return FIRST_SHARE if k == 0 else (1.0 - FIRST_SHARE) * HALVED**k
+    rest = 1.0 - FIRST_SHARE - OF_PLANS
+    return FIRST_SHARE if k == 0 else rest / (k * (k + 1.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,6 +217,7 @@ class Sample:
     kind: str = "known"
     blocks: Integers | None = None
     ranges: bool = False
+    features: Reals = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # of a comparison
 
     @classmethod
     def of(
@@ -402,10 +409,94 @@ def lack_of_fit(problem: Problem, sample: Sample, level: float) -> Verdict:
     return Verdict(level, fit, shapes.shares)
 
 
+class Plans:
+    """Evidence by the plans of a search, each of which was fixed before its own results.
+
+    That of the core, for a shape's coefficient in place of a difference of two means, in either direction.
+    """
+
+    def __init__(self, problem: Problem, kind: str, sizes: float) -> None:
+        self.shapes = Shapes.of(problem)
+        self.pairs = Pairs(np.arange(2), max(len(self.shapes.shares), 2))
+        guesses = [np.full(len(self.pairs), part * sizes) for part in SIZES]
+        known = kind == "known"
+        self.evidence = [
+            SubGaussian(self.pairs, g) if known else Student(self.pairs, g) for g in guesses
+        ]
+
+    def after(self, sample: Sample, noise: Reals) -> None:
+        """Take in the results of a plan; ``noise`` are variances as they seemed before."""
+        at, known = self.shapes.rows(sample.arms)
+        if not known.any():
+            return
+        some = _only(sample, known)
+        found = _OfPlan(
+            some, self.shapes.x[at[known]], self.shapes.columns[at[known]], noise[known]
+        )
+        for each in self.evidence:
+            each.after(cast(Plan, found))
+
+    @property
+    def log_e(self) -> float:
+        """The logarithm of the average of all evidence."""
+        return float(log_sum(self._logs))
+
+    @property
+    def shape(self) -> int:
+        """The shape that has most."""
+        return int(np.argmax(self._logs)) % len(self.shapes.shares)
+
+    @property
+    def _logs(self) -> Reals:
+        count = len(self.shapes.shares)
+        b, c = np.repeat([0, 1], count), np.tile(np.arange(count), 2)
+        logs = [np.maximum(each.log_e(b, c, 0.0), 0.0) for each in self.evidence]
+        weights = np.log(np.tile(self.shapes.shares, 2) / (2.0 * len(logs)))
+        return np.concatenate([each + weights for each in logs])
+
+
+class _OfPlan:
+    """What evidence asks of a plan, of the coefficients of shapes: itself in place of its contrasts."""
+
+    def __init__(self, sample: Sample, x: Reals, columns: Reals, noise: Reals) -> None:
+        weights, information, left = weights_of(sample, x, columns)
+        self.found, self.contrasts = sample.means @ weights, self
+        self.variances, self.degrees = _variances(sample, weights, left, self.found, information)
+        if sample.kind == "own":  # the least of those arms, and not Satterthwaite's
+            used = np.abs(weights) > 1e-9 * np.abs(weights).max(axis=0, initial=0.0)
+            free = np.where(used, sample.counts[:, None] - 1.0, np.inf).min(axis=0, initial=np.inf)
+            self.degrees = np.where(np.isfinite(free), np.floor(free), 0.0)
+        seemed = (weights**2 * (noise / sample.counts)[:, None]).sum(axis=0)
+        self.information = np.where(information > 0.0, 1.0 / np.maximum(seemed, TINY), 0.0)
+        self.off = ROUNDING * np.abs(sample.means).max() * np.abs(weights).sum(axis=0)
+
+    def estimates(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
+        """The coefficients, or less than nothing of them, and their information."""
+        c = np.minimum(c, len(self.found) - 1)
+        return np.where(b == 0, 1.0, -1.0) * self.found[c], self.information[c]
+
+    def rounding(self, b: Integers, c: Integers) -> Reals:
+        """Those of averages."""
+        return self.off[np.minimum(c, len(self.found) - 1)]
+
+    def spread(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
+        """The variances as the plan shows them."""
+        c = np.minimum(c, len(self.found) - 1)
+        return self.variances[c], self.degrees[c]
+
+
 def _only(sample: Sample, some: Mask) -> Sample:
-    parts = [each[some] for each in (sample.arms, sample.counts, sample.means, sample.squares)]
     blocks = None if sample.blocks is None else sample.blocks[some]
-    return Sample(*parts, sample.noise[some], sample.kind, blocks, sample.ranges)
+    return Sample(
+        sample.arms[some],
+        sample.counts[some],
+        sample.means[some],
+        sample.squares[some],
+        sample.noise[some],
+        sample.kind,
+        blocks,
+        sample.ranges,
+    )
 
 
 def _by_blocks(sample: Sample, shapes: Shapes, at: Integers, known: Mask) -> Fit:
