@@ -118,7 +118,7 @@ def _to_come(study: View) -> list[str]:
     if audit.wanted and is_audited(study.procedure):
         least = audit_size(study.problem, study.evaluations)
         return [guarantee.will_be_tested(least)]
-    return [untested(study)] if rests_on_features(study.procedure) and not audit.wanted else []
+    return [untested(study)] if rests_on_features(study.procedure) else []
 
 
 def _assumptions(study: View, course: Course) -> list[Assumption]:

@@ -15,6 +15,7 @@ from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
 from shortlist.plans.noises import Unknown
+from shortlist.plans.search_engine import Scale
 from shortlist.problem import Problem
 from shortlist.study.insight.linearity import (
     FEWEST,
@@ -76,7 +77,7 @@ class Audit:
             return
         if not (model.initialized or model.stopped):
             return
-        if model.searches and not procedure.problem.has_levels:
+        if model.searches:
             self._look(model)
         if self.rejection is not None or len(taken) < self._next:
             return
@@ -87,10 +88,10 @@ class Audit:
         own = self.own(trials)
         pending = any(trial.state == "pending" for trial in own)
         self.is_open = pending or bool(self.missing(trials))
-        self._next = 0 if self.is_open else SHARE * 2 * size
         if not self.is_open:
             self._test(model, trials, [trial for trial in own if trial.state != "cancelled"], size)
-        self.due = 0 if self.is_open or model.searches else self._next
+        self._next = 0 if self.is_open else SHARE * length_of(procedure.problem, self._tests)
+        self.due = 0 if model.searches else self._next
 
     def _test(
         self, model: Model, trials: Sequence[Trial], own: Sequence[Trial], until: int
@@ -98,7 +99,7 @@ class Audit:
         """Make the tests that are due: one for every length of the list."""
         problem, first = model.first_procedure.problem, first_plan(model, trials)
         while self.rejection is None:
-            size = audit_size(problem, 0) << self._tests
+            size = length_of(problem, self._tests)
             if size > until:
                 return
             self.results = [trial for trial in own[:size] if trial.state == "told"]
@@ -114,7 +115,9 @@ class Audit:
         if self._seen == len(record):
             return
         noise, kind = noise_of(problem, np.arange(problem.arms))
-        scale = model.procedure.engine.scale
+        if problem.has_levels and kind == "own":  # a plan has too few blocks with the same arms
+            return
+        scale: Scale = model.procedure.engine.scale  # type: ignore[attr-defined]
         for plan in record[self._seen :]:
             if not plan.evidence:
                 continue
@@ -123,7 +126,8 @@ class Audit:
                 size = float(np.sqrt(np.median(noise if kind == "known" else tau)))
                 self._plans = Plans(problem, kind, size)
             few = plan.arms < problem.arms
-            sample = Sample.of(problem, plan.arms[few], values[few])
+            blocks = None if plan.blocks is None else plan.blocks[few]
+            sample = Sample.of(problem, plan.arms[few], values[few], blocks)
             self._plans.after(sample, tau[sample.arms])
         self._seen = len(record)
         if self._plans is not None and self._plans.log_e > -math.log(LEVEL * OF_PLANS):
@@ -218,8 +222,12 @@ def rests_on_features(procedure: Procedure) -> bool:
 
 
 def is_audited(procedure: Procedure) -> bool:
-    """Whether answers are audited by evaluations made for that purpose."""
-    return rests_on_features(procedure) and procedure.relation.audited
+    """Whether evaluations that are made for the purpose test what an answer assumes of the features."""
+    problem = procedure.problem
+    if not (rests_on_features(procedure) and procedure.relation.audited):
+        return False
+    # On a few plates results say too little of differences whose noise is another for each pair.
+    return not (problem.blocks.shifts and noise_of(problem, np.zeros(1, np.int64))[1] == "own")
 
 
 def audit_size(problem: Problem, evaluations: int) -> int:
@@ -227,14 +235,20 @@ def audit_size(problem: Problem, evaluations: int) -> int:
 
     Examples
     --------
-    >>> problem = Problem.of(np.arange(60.0)[:, None], 5, sigma=1.0)
+    >>> problem = Problem.of(np.arange(60.0)[:, None], 5, sigma=1.0, intercept=True)
     >>> audit_size(problem, 100), audit_size(problem, 400), audit_size(problem, 6000)
-    (20, 40, 320)
+    (24, 36, 411)
     """
-    size = min(ON_BLOCKS if problem.has_levels else FEWEST, 2 * problem.arms)
-    while SHARE * 2 * size <= evaluations:
-        size *= 2
-    return size
+    k = 0
+    while SHARE * length_of(problem, k + 1) <= evaluations:
+        k += 1
+    return length_of(problem, k)
+
+
+def length_of(problem: Problem, k: int) -> int:
+    """How many evaluations the k-th test is made by, from 0 on, beside those of the first plan."""
+    first = min(ON_BLOCKS if problem.has_levels else FEWEST, 2 * problem.arms)
+    return first * 3**k // 2**k
 
 
 def audit_results(taken: Sequence[Trial]) -> int:

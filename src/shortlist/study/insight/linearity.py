@@ -34,7 +34,7 @@ CUBES = 0.25  # of the level, for cubes, and as much for a level that the featur
 MOST_SHAPES = 300  # beyond, products are left out
 CONSIDERED = 1000  # arms among which those to evaluate are chosen
 STEPS = 100  # of the design
-FEWEST = 20  # evaluations of the first test; with few arms twice their number
+FEWEST = 24  # evaluations of the first test; with few arms twice their number
 FLAT = 1e-9  # of the length of a column: what varies less does not vary
 SPANNED = 1e-6  # of the length of a shape: no more is left, by rounding, of one that is linear
 SMALL = 1e-8  # of the largest singular value: less is rounding
@@ -466,7 +466,9 @@ class _OfPlan:
             used = np.abs(weights) > 1e-9 * np.abs(weights).max(axis=0, initial=0.0)
             free = np.where(used, sample.counts[:, None] - 1.0, np.inf).min(axis=0, initial=np.inf)
             self.degrees = np.where(np.isfinite(free), np.floor(free), 0.0)
-        seemed = (weights**2 * (noise / sample.counts)[:, None]).sum(axis=0)
+        seemed = self.variances
+        if sample.kind != "known":
+            seemed = (weights**2 * (noise / sample.counts)[:, None]).sum(axis=0)
         self.information = np.where(information > 0.0, 1.0 / np.maximum(seemed, TINY), 0.0)
         self.off = ROUNDING * np.abs(sample.means).max() * np.abs(weights).sum(axis=0)
 

@@ -15,7 +15,7 @@ from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.printable import count
 from shortlist.problem import Problem
 from shortlist.study.answer import estimated
-from shortlist.study.insight.audit import rests_on_features
+from shortlist.study.insight.audit import is_audited, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.insight.shifts import (
@@ -78,6 +78,9 @@ def untested(study: View) -> str:
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
         return f"{what} was assumed, not tested ({setting('audit', False)}); {_evaluated(study)}."
+    if not is_audited(study.procedure):
+        why = "with shifts, and a σ of each arm that is not known, too little can be said of it"
+        return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
     return (
