@@ -83,9 +83,6 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     ]
     if rests_on_features(study.procedure):
         notes += [untested(study) if is_linearity_untested(study) else passed(study)]
-        notes += [
-            hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
-        ]
         notes += filter(None, [price_of_proof(study)])
     return guarantee.final(
         *parts,
