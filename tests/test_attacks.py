@@ -7,6 +7,7 @@ slack. Attacks act within plans too, between any two results.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,15 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from error_rates import shown_below
+from shortlist import Study
 from shortlist.arrays import NO_BLOCK, Integers, Mask
 from shortlist.blocks import Cell
 from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Result, SearchEngine
+from shortlist.problem import Problem
 from shortlist.proof import intervals
+from shortlist.study.insight import audit, linearity
 
 DELTA, MOST, SIGMA, ACTS, MISLEADING = 0.3, 600, 0.2, 6, 30
 TIE, NEARLY, GAP = 1e-6, 0.01, 0.1  # by which good arms are better
@@ -397,7 +402,10 @@ COINS = {
 @pytest.mark.parametrize("noise", ["σ", "estimate", "per arm", "range"])
 def test_tests_by_fixed_arms_have_their_level(noise: str, kind: str) -> None:
     """Of a list of fixed arms; σ that are estimated assume normal noise."""
-    if kind != "normal" and noise in ("estimate", "per arm") or (kind, noise) == ("normal", "range"):
+    if (kind != "normal" and noise in ("estimate", "per arm")) or (kind, noise) == (
+        "normal",
+        "range",
+    ):
         pytest.skip("not what is assumed")
     rng, runs = np.random.default_rng(0), 3000
     x = np.linspace(0.0, 1.0, 20)

@@ -98,14 +98,16 @@ def test_what_cannot_be_seen_is_not_said_to_be_found():
     problem = problem_of()
     verdict = lack_of_fit(problem, Sample.of(problem, np.array([0, 29]), np.ones(2)), 0.01)
     assert (verdict.rejected, verdict.detectable) == (False, np.inf)
-    assert not lack_of_fit(problem, Sample.of(problem, np.zeros(0, int), np.zeros(0)), 0.01).rejected
+    assert not lack_of_fit(
+        problem, Sample.of(problem, np.zeros(0, int), np.zeros(0)), 0.01
+    ).rejected
 
 
 @pytest.mark.parametrize(("noise", "kind"), [("σ", "known"), ("one", "one"), ("own", "own")])
 def test_plans_add_up_to_evidence_of_a_bend(noise, kind):
     problem, rng = problem_of(noise), np.random.default_rng(2)
     seen = []
-    for bend in (0.0, 0.5):
+    for bend in (0.0, 0.8):
         plans = Plans(problem, kind, 0.2)
         for _ in range(12):
             arms = np.repeat(rng.choice(30, 6, replace=False), 5)

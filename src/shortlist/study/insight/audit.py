@@ -237,7 +237,7 @@ def audit_size(problem: Problem, evaluations: int) -> int:
     --------
     >>> problem = Problem.of(np.arange(60.0)[:, None], 5, sigma=1.0, intercept=True)
     >>> audit_size(problem, 100), audit_size(problem, 400), audit_size(problem, 6000)
-    (24, 36, 411)
+    (24, 36, 410)
     """
     k = 0
     while SHARE * length_of(problem, k + 1) <= evaluations:
