@@ -51,13 +51,11 @@ def examine(study: View) -> list[Finding]:
     Examples
     --------
     >>> from shortlist import Study
-    >>> dose = np.arange(10.0)
-    >>> study = Study(dose[:, None], m=1, sigma=0.1, seed=0)
-    >>> while study.audit.rejection is None:  # the means are a square
-    ...     trial = study.ask()
-    ...     _ = study.tell(trial, 0.1 * dose[trial.arm] ** 2)
+    >>> study = Study(arms=["a", "b"], m=1, sigma=0.1, seed=0)
+    >>> for value in (0.0, 9.0):
+    ...     _ = study.tell(arm="a", value=value)
     >>> [finding.name for finding in examine(study) if finding.level == "warning"]
-    ['fit']
+    ['noise', 'outliers']
     """
     if not study.procedure.relation.uses_features and not study.problem.is_classical:
         does = "verifies without" if study.procedure.relation.guide else "does not look at"

@@ -162,15 +162,13 @@ def fixed_arms(
         How many of an arm follow one another.
     again : bool
         Whether an arm may come again later.
-    again : bool
-        Whether an arm may come again later.
 
     Examples
     --------
     >>> dose = Shapes.of(Problem.of(np.arange(9.0)[:, None], 1, sigma=1.0, intercept=True))
     >>> ends = np.array([4, 0, 0, 0, 0, 0, 0, 0, 4])
     >>> fixed_arms(dose, ends, np.ones(9, bool), count=8, each=2).tolist()
-    [3, 3, 5, 5, 3, 3, 5, 5]
+    [3, 3, 5, 5, 0, 0, 8, 8]
     """
     x, v = shapes.x, shapes.columns
     w = allowed / max(allowed.sum(), 1)
