@@ -31,7 +31,7 @@ from shortlist.linalg import condition, in_units, span, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
-from shortlist.spanning import INITIALIZATIONS, weakest_direction
+from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper
