@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.rewards import drawer
+from shortlist.engine.rewards import drawer
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight.remaining import Projection, remaining
