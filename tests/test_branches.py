@@ -18,7 +18,7 @@ from paths import ROOT
 PACKAGE = ROOT / "src" / "shortlist"
 # Where a distinction lives: files, or folders if they end in a slash.
 ROOMS = {
-    "budget is": ("aim.py", "plans/", "study/budget.py"),
+    "budget is": ("engine/aim.py", "plans/", "study/budget.py"),
     "kind of noise": ("noise.py", "noise/"),
     "reward_range": ("noise.py", "noise/"),
     "class of algorithm": ("plans/",),
