@@ -75,16 +75,14 @@ def test_status_at_every_stage_fits_80_columns(screen: Path) -> None:
 def test_health_that_is_not_fine_is_shown(screen: Path) -> None:
     """Results whose spread is ten times the σ that was declared."""
     study = shortlist.Study.load("screen.db")
-    with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
+    with pytest.warns(shortlist.errors.GuaranteeInDoubt):  # noqa: PT031
         for k in range(60):
             study.tell(arm=f"C{k % 20 + 1:02}", value=(-1.0) ** (k // 20))
     found = asked("status", "screen.toml")["health"]
     assert "fine" not in [finding["level"] for finding in found]
     said = " ".join(does("status", "screen.toml").stdout.split())
-    warnings = [finding["words"] for finding in found if finding["level"] == "warning"]
-    assert warnings
-    for words in warnings:
-        assert f"warning {words}" in said
+    assert [finding["name"] for finding in found if finding["level"] == "warning"] == ["noise"]
+    assert "In doubt: the results contradict that the noise is no larger than σ." in said
 
 
 def test_a_study_of_rules_of_ones_own_is_listed(folder: Path) -> None:
@@ -202,12 +200,14 @@ def test_a_correction_needs_the_right_arm_a_value_and_a_reason(screen: Path) -> 
 def test_a_rejected_study_says_it_once_and_then_where_it_went_on(screen: Path) -> None:
     study = shortlist.Study.load("screen.db")
     with pytest.warns(shortlist.errors.LinearityRejected):  # noqa: PT031
-        for k in range(60):
-            study.tell(arm=f"C{k % 20 + 1:02}", value=float((k % 20) % 7))
+        while study.audit.rejection is None:
+            study.tell(trial := study.ask(), float((trial.arm - 9) ** 2))
     said = " ".join(does("status", "screen.toml").stdout.split())
     assert said.count("contradict means that are linear in the features") == 1
-    assert "`shortlist continue screen.toml --without-features`" in said
-    fails(run("ask", "screen.toml"), 4, "`shortlist continue screen.toml --without-features`")
+    assert "`shortlist verify screen.toml`" in said
+    refused = run("ask", "screen.toml")
+    assert refused.exit_code == 4
+    assert "`shortlist verify screen.toml`" in refused.stderr
     does("continue", "screen.toml", "--without-features")
     line = '`shortlist ask screen.toml --study "screen, without features" -n 4`'
     fails(run("ask", "screen.toml", "-n", 4), 4, line)

@@ -109,7 +109,7 @@ def test_table() -> None:
 
 
 def test_why() -> None:
-    s = study()
+    s = study(audit=False)
     first = s.ask()
     assert s.why(first).b is None
     assert "initial pull" in str(s.why(first))
@@ -127,14 +127,14 @@ def test_why() -> None:
 
 
 def test_pending_trials_shrink_widths_and_leave_means_alone() -> None:
-    s = study()
+    s = study(audit=False)
     s.run(noisy(), progress=False, max_evaluations=8)
     means, variances = s.posterior.means.copy(), s.posterior.variances.copy()
     batch = s.ask(6)
     assert np.array_equal(s.posterior.means, means)
     assert np.array_equal(s.posterior.variances, variances)
     # The batch is what telling each pending trial its current mean would have led to.
-    told = study()
+    told = study(audit=False)
     told.run(noisy(), progress=False, max_evaluations=8)
     posterior = told.posterior.copy()
     for trial in batch:
@@ -308,7 +308,7 @@ def test_the_guarantee_says_what_the_way_there_adds_to_it() -> None:
     words = plain.shortlist.guarantee.text
     assert words.startswith(plain.procedure.claim.text)
     assert words.removeprefix(plain.procedure.claim.text).startswith(
-        " That the means are linear in the features was tested by"
+        " That the means are linear in the features was tested at"
     )
 
 
@@ -818,7 +818,7 @@ def test_after_the_stop_the_table_is_that_of_the_answer(algorithm: str, directio
         s.tell(trial, float(MEANS[trial.arm] + 0.3 * noise))
     audited = len(s.audit.results)
     assert bool(audited) == (algorithm in ("Guess-and-verify", "m-LinGapE"))
-    assert s.table()["pulls"].sum() == s.answered_at == s.evaluations - audited
+    assert s.table()["pulls"].sum() == s.answered_at
     check_listed(s)
     before = s.table()
     s.tell(arm=1, value=float(MEANS[1]) + 0.4)  # too late to change anything

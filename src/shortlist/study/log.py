@@ -195,10 +195,9 @@ class Log:
         model.take(steps, self._stop)
         if model.verifies:
             self._audit.end()
-            self.is_rejected = False
         elif len(self._ledger.taken) >= self._audit.due:
             self._audit.follow(model, self._ledger.trials, self._ledger.taken)
-            self.is_rejected = self._audit.rejection is not None
+        self.is_rejected = self._audit.rejection is not None
         self.results = len(self._ledger.taken)
 
     def _stop(self) -> None:

@@ -43,7 +43,9 @@ class Rejection(NamedTuple):
     """Results that no linear model explains."""
 
     evaluations: int  # after how many results
-    term: tuple[int, ...]  # the columns whose product improves the fit most
+    term: (
+        tuple[int, ...] | None
+    )  # the columns whose product improves the fit most; None if all does
     p: float
 
 
@@ -138,8 +140,9 @@ class Audit:
             )
             self._reject(made, shape, math.exp(-log_e), problem)
 
-    def _reject(self, evaluations: int, shape: int, p: float, problem: Problem) -> None:
-        self.rejection = Rejection(evaluations, Shapes.of(problem).terms[shape], p)
+    def _reject(self, evaluations: int, shape: int | None, p: float, problem: Problem) -> None:
+        term = None if shape is None else Shapes.of(problem).terms[shape]
+        self.rejection = Rejection(evaluations, term, p)
         self.due, self.is_open = NEVER, False
 
     def end(self) -> None:

@@ -233,8 +233,9 @@ def _fit(study: View) -> Found:
         return _fit_rejected(study)
     if is_linearity_tested(study):
         return "fine", passed(study), "The guarantee says so too."
-    if audit.verdict is not None and audit.verdict.fit is not None and len(audit.verdict.shares):
-        term = Shapes.of(problem).terms[audit.verdict.shape]
+    if audit.verdict is not None and audit.verdict.fit is not None:
+        shape = audit.verdict.shape
+        term = None if shape is None else Shapes.of(problem).terms[shape]
         words = (
             "The results do not contradict means that are linear in the features "
             f"({term_words(problem, term)} fits best, {p_value(audit.verdict.least)})."

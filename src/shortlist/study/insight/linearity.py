@@ -29,9 +29,10 @@ LEVEL = 0.01  # of all tests of a study
 FIRST_SHARE = 0.85  # of the level, for the first test
 OF_PLANS = 0.1  # of the level, for the plans of a search
 SIZES = (0.1, 0.3, 1.0)  # of coefficients, in σ, as bets are made
+OVERALL = 0.15  # of the level, for all departures together
 CUBES = 0.25  # of the level, for cubes, and as much for a level that the features cannot express;
 # over the rest, which is for squares and products
-MOST_SHAPES = 300  # beyond, products are left out
+MOST_SHAPES = 1000  # beyond, products are left out
 CONSIDERED = 1000  # arms among which those to evaluate are chosen
 STEPS = 100  # of the design
 FEWEST = 24  # evaluations of the first test; with few arms twice their number
@@ -172,7 +173,7 @@ def fixed_arms(
     """
     x, v = shapes.x, shapes.columns
     w = allowed / max(allowed.sum(), 1)
-    for _ in range(STEPS if v.shape[1] else 0):
+    for _ in range(min(STEPS, 10_000_000 // max(v.size, 1)) if v.size else 0):
         pulls = first + FEWEST * w
         root = np.sqrt(pulls)[:, None]
         fitted = np.linalg.lstsq(root * x, root * v, rcond=None)[0]
@@ -246,12 +247,21 @@ def noise_of(problem: Problem, arms: Integers) -> tuple[Reals, str]:
     return relative, "one" if one else "own"
 
 
+class Overall(NamedTuple):
+    """How far means are from linear ones in all: p-value, and by how much they may be."""
+
+    p: float = 1.0
+    worth: float = 0.0  # the noncentrality of a misfit of 1 at every arm, with random signs
+    degrees: float = 0.0
+
+
 class Fit(NamedTuple):
     """The coefficient of every shape: estimate, standard error, degrees of freedom."""
 
     estimates: Reals
     errors: Reals  # infinite where nothing is known
     degrees: Reals
+    overall: Overall = Overall()
 
     @classmethod
     def of(cls, sample: Sample, x: Reals, columns: Reals) -> Fit:
@@ -261,7 +271,30 @@ class Fit(NamedTuple):
         variances, degrees = _variances(sample, weights, left, found, information)
         off = (ROUNDING * np.abs(sample.means).max()) ** 2 * (weights**2).sum(axis=0)
         seen = (information > 0.0) & (degrees > 0.0)
-        return cls(found, np.where(seen, np.sqrt(variances + off), np.inf), degrees)
+        errors = np.where(seen, np.sqrt(variances + off), np.inf)
+        return cls(found, errors, degrees, _overall(sample, left))
+
+
+def _overall(sample: Sample, left: Reals) -> Overall:
+    """By what a linear model leaves: χ², or F where σ is one that is not known."""
+    from scipy.special import chdtrc, fdtrc
+
+    free = float(len(sample.arms) - left.shape[1])
+    within = float((sample.counts - 1.0).sum())
+    if free < 1.0 or sample.kind == "own" or (sample.ranges and sample.blocks is not None):
+        return Overall()
+    size = ROUNDING * np.abs(sample.means).max()
+    root = np.sqrt(sample.counts / (sample.noise + sample.counts * size**2))
+    y = root * sample.means
+    for _ in range(2):
+        y = y - left @ (left.T @ y)
+    squares, worth = float(y @ y), float(root**2 @ (1.0 - (left**2).sum(axis=1)))
+    if sample.kind == "known":
+        return Overall(float(chdtrc(free, squares)), worth, free)
+    spread = float((sample.squares / sample.noise).sum()) / max(within, 1.0) + size**2
+    if within < 1.0 or spread <= 0.0:
+        return Overall()
+    return Overall(float(fdtrc(free, within, squares / free / spread)), 0.0, free)
 
 
 def weights_of(sample: Sample, x: Reals, columns: Reals) -> tuple[Reals, Reals, Reals]:
@@ -335,18 +368,20 @@ class Verdict:
 
     @cached_property
     def p(self) -> Reals:
-        """Of every shape, over its share: about the smallest level at which it would be found."""
+        """Of every shape, and of all departures together, over its share of the level."""
         from scipy.special import ndtr, stdtr
 
         if self.fit is None:
-            return np.ones(0)
+            return np.ones(1)
         t = np.abs(self.fit.estimates / self.fit.errors)
         t = np.where(np.isfinite(self.fit.errors), t, 0.0)
         degrees = np.where(np.isfinite(self.fit.degrees), self.fit.degrees, 1.0)
         tails = np.where(
             np.isfinite(self.fit.degrees), stdtr(np.maximum(degrees, 1.0), -t), ndtr(-t)
         )
-        return np.asarray(np.minimum(2.0 * tails / self.shares, 1.0))
+        rest = 1.0 - OVERALL if len(self.shares) else 0.0
+        p = np.append(2.0 * tails / (self.shares * rest), self.fit.overall.p / (1.0 - rest))
+        return np.asarray(np.minimum(p, 1.0))
 
     @property
     def least(self) -> float:
@@ -354,9 +389,10 @@ class Verdict:
         return float(self.p.min(initial=1.0))
 
     @property
-    def shape(self) -> int:
-        """The shape that improves the fit most."""
-        return int(np.argmin(self.p))
+    def shape(self) -> int | None:
+        """The shape that improves the fit most; None where all departures together say more."""
+        best = int(np.argmin(self.p))
+        return best if best < len(self.shares) else None
 
     @property
     def rejected(self) -> bool:
@@ -371,13 +407,24 @@ class Verdict:
         """
         from scipy.special import ndtri, stdtrit
 
-        if self.fit is None or not len(self.shares):
+        if self.fit is None:
             return np.inf
-        tails = 0.5 * self.level * self.shares
+        if not len(self.shares):
+            return self._in_all(self.fit.overall)
+        tails = 0.5 * self.level * (1.0 - OVERALL) * self.shares
         finite = np.isfinite(self.fit.degrees)
         degrees = np.where(finite, np.maximum(self.fit.degrees, 1.0), 1.0)
         limits = np.where(finite, -stdtrit(degrees, tails), -ndtri(tails))
         return float(np.median((limits + ndtri(OFTEN)) * self.fit.errors))
+
+    def _in_all(self, overall: Overall) -> float:
+        """The same of departures with random signs."""
+        from scipy.special import chdtri, chndtrinc
+
+        if not overall.worth:
+            return np.inf
+        limit = chdtri(overall.degrees, self.level)
+        return float(np.sqrt(chndtrinc(limit, overall.degrees, 1.0 - OFTEN) / overall.worth))
 
 
 def lack_of_fit(problem: Problem, sample: Sample, level: float) -> Verdict:
@@ -392,12 +439,12 @@ def lack_of_fit(problem: Problem, sample: Sample, level: float) -> Verdict:
     ...     values = means[arms] + np.random.default_rng(0).standard_normal(24)
     ...     verdict = lack_of_fit(problem, Sample.of(problem, arms, values), 0.01)
     ...     print(verdict.rejected, round(verdict.detectable, 2))
-    False 0.67
-    True 0.67
+    False 0.68
+    True 0.68
     """
     shapes = Shapes.of(problem)
     at, known = shapes.rows(sample.arms)
-    if not known.any() or not len(shapes.shares):
+    if not known.any():
         return Verdict(level, None, shapes.shares)
     if sample.kind == "own" and sample.blocks is not None:
         fit = _by_blocks(sample, shapes, at, known)
@@ -425,7 +472,7 @@ class Plans:
     def after(self, sample: Sample, noise: Reals) -> None:
         """Take in the results of a plan; ``noise`` are variances as they seemed before."""
         at, known = self.shapes.rows(sample.arms)
-        if not known.any():
+        if not known.any() or not len(self.shapes.shares):
             return
         some = _only(sample, known)
         found = _OfPlan(
@@ -437,7 +484,7 @@ class Plans:
     @property
     def log_e(self) -> float:
         """The logarithm of the average of all evidence."""
-        return float(log_sum(self._logs))
+        return float(log_sum(self._logs)) if len(self.shapes.shares) else -np.inf
 
     @property
     def shape(self) -> int:

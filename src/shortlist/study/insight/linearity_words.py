@@ -299,8 +299,10 @@ def departure(study: View) -> str:
     )
 
 
-def term_words(problem: Problem, term: tuple[int, ...]) -> str:
+def term_words(problem: Problem, term: tuple[int, ...] | None) -> str:
     """A square, a product or a cube of features, or a level, in words."""
+    if term is None:
+        return "a mean of its own for every arm"
     if not term:
         return "a level that the features cannot express"
     names = [
