@@ -307,7 +307,8 @@ class Guess:
             lacks[each] = np.maximum(lacks[each], LEAST_INFORMATION * wanted[each])
         made = float(self.total.pulls @ costs)
         pace, total = self.pace, float(lacks @ costs)
-        length = max(pace.shortest * made, min(made, pace.share * total))
+        share = pace.share if begun is not None else NoiseModel.own.share  # no guess ends a study
+        length = max(pace.shortest * made, min(made, share * total))
         wanted = lacks * (length / total)
         if self.pools and x is None:
             return by_chance(wanted, rng)
