@@ -390,6 +390,7 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("K", "m"), [(120, 7), (400, 1)])
 @pytest.mark.parametrize(("kind", "rules"), MANY, ids=lambda each: str(each))
 def test_what_is_left_out_among_many_arms_changes_nothing(
