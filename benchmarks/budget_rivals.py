@@ -17,9 +17,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.engine.rewards import Rewards
+from shortlist.engine.seeds import generator_of, run_seeds
 from shortlist.linalg import span
-from shortlist.rewards import Rewards
-from shortlist.seeds import generator_of, run_seeds
 from shortlist.simulation.instances import Instance
 
 Reals, Mask = NDArray[np.float64], NDArray[np.bool_]

@@ -29,45 +29,10 @@ from beside import in_a_process, options_of, versions
 
 # From the ground up: a room imports only from those before it.
 ROOMS = (
-    *(
-        "_version",
-        "references",
-        "arrays",
-        "printable",
-        "advice",
-        "notebook",
-        "errors",
-        "seeds",
-        "linalg",
-        "files",
-        "features",
-    ),
-    *(
-        "noise",
-        "blocks",
-        "rewards",
-        "problem",
-        "aim",
-        "guarantee",
-        "relation",
-        "designs",
-        "theory",
-        "engine",
-    ),
-    *(
-        "proof",
-        "gifa",
-        "plans",
-        "catalog",
-        "storage",
-        "study",
-        "simulation",
-        "plot",
-        "data",
-        "repurposing",
-        "report",
-    ),
-    *("optuna", "sklearn", "serve", "cli", "testing", "__main__"),
+    *("_version", "arrays", "printable", "advice", "notebook", "errors", "linalg", "files"),
+    *("features", "noise", "blocks", "problem", "guarantee", "engine", "designs", "theory"),
+    *("proof", "gifa", "plans", "catalog", "storage", "study", "simulation", "plot", "data"),
+    *("repurposing", "report", "optuna", "sklearn", "serve", "cli", "testing", "__main__"),
 )
 PACKAGE = str(Path(shortlist.__file__).parent)
 KINDS = ("code", "docstring", "comment", "blank")

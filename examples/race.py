@@ -15,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 import shortlist
+from shortlist.engine.relation import Unrelated
 from shortlist.engine.threshold import StrategyThreshold
 from shortlist.gifa.thresholds import ALL_AT_ONCE
 from shortlist.plans.algorithm import Planned
 from shortlist.plans.noises import Totals
 from shortlist.plans.question import Question
 from shortlist.plans.strategy import Strategy
-from shortlist.relation import Unrelated
 from shortlist.testing import check_strategy
 
 

@@ -12,6 +12,7 @@ import pytest
 
 import shortlist
 from shortlist import errors
+from stored import arrays_of
 
 X = np.array([[1.0, 0.0], [0.0, 1.0], [0.7, 0.6], [0.2, 0.9]])
 
@@ -148,7 +149,7 @@ def test_creation(make: Callable[[], Any], error: type[Exception], words: str) -
 
 
 def snapshot(s: shortlist.Study) -> tuple[Any, ...]:
-    state = [array.copy().tolist() for array in s.posterior.state.arrays()]
+    state = [array.tolist() for array in arrays_of(s)]
     return (state, [asdict(trial) for trial in s.trials], s.done, s.evaluations)
 
 

@@ -76,7 +76,7 @@ def test_a_memory_map_is_used_where_it_is(tmp_path: Path) -> None:
     plain = shortlist.Study(x, **settings, audit=False)  # loads what there is to load
     made, most = peak(lambda: shortlist.Study(mapped, **settings, audit=False))
     assert np.shares_memory(made.problem.features, mapped)
-    assert np.shares_memory(made.posterior.state.features, mapped)
+    assert np.shares_memory(made.posterior.fits.features, mapped)
     assert not made.problem.features.flags.writeable
     assert most < 0.3 * x.nbytes + VECTORS * 8 * len(x)
     by_path = shortlist.Study(tmp_path / "x.npy", **settings, audit=False)

@@ -12,9 +12,9 @@ import shortlist
 from report_pages import played
 from shortlist import guarantee
 from shortlist.blocks import NO_BLOCKS
+from shortlist.engine.relation import Linear, Relation, Unrelated
 from shortlist.guarantee import Answer, Assumption, Claim, Condition, Guarantee
 from shortlist.problem import Problem
-from shortlist.relation import Linear, Relation, Unrelated
 
 NOISE = Assumption("Noise", "the noise is small", "The noise is small.")
 MODEL = Assumption("Model", "the means are linear", "The means are linear.")

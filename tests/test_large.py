@@ -73,7 +73,7 @@ def test_a_study_makes_no_second_table(algorithm: str | None, tables: float) -> 
     made, most = peak(
         lambda: shortlist.Study(x, m=10, sigma=1.0, seed=0, algorithm=algorithm, audit=False)
     )
-    assert np.shares_memory(made.posterior.state.features, x)
+    assert np.shares_memory(made.posterior.fits.features, x)
     assert most < tables * x.nbytes + VECTORS * 8 * len(x)
 
 

@@ -21,13 +21,13 @@ from samples import improbability
 from shortlist import errors
 from shortlist.designs import Designs
 from shortlist.engine.fits import Posterior
+from shortlist.engine.rewards import drawer
 from shortlist.noise import Noise
 from shortlist.noise import noise as base
 from shortlist.noise.bounded import Bounded
 from shortlist.noise.given import Each
 from shortlist.noise.normality import mostly_equal
 from shortlist.report.analysis import Analysis
-from shortlist.rewards import drawer
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(6, 3))

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
+from shortlist.engine.seeds import mix
 from shortlist.errors import SingularDesign
 from shortlist.linalg import in_units, solve_lower, span, squared_norms
-from shortlist.seeds import mix
 
 # w*(b, c)
 ALL_PAIRS = 50  # arms: with more, pairs are solved one by one as they are asked for

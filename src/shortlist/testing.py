@@ -32,6 +32,7 @@ from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm
 from shortlist.engine.fits import fits_of
+from shortlist.engine.seeds import run_seeds
 from shortlist.errors import InvalidSetting, TrialClosed
 from shortlist.gifa.round import Memory, Round, decide
 from shortlist.gifa.rules import Pairs, Rule
@@ -39,7 +40,6 @@ from shortlist.plans.algorithm import Planned
 from shortlist.plans.question import Question
 from shortlist.plans.strategy import Strategy
 from shortlist.problem import Problem
-from shortlist.seeds import run_seeds
 from shortlist.simulation.comparison import compare
 from shortlist.simulation.instances import Instance, from_arrays
 from shortlist.study.study import Study

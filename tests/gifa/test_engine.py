@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 import shortlist
 from gifa_algorithms import ALGORITHMS, allowed, engine_of
 from shortlist.engine.contract import Runs, joined
+from shortlist.engine.rewards import Normal, Recorded, Rewards, drawer
+from shortlist.engine.seeds import run_seeds
 from shortlist.gifa import simulated
 from shortlist.gifa.engine import Engine
-from shortlist.rewards import Normal, Recorded, Rewards, drawer
-from shortlist.seeds import run_seeds
 
 UNNAMED = {
     "frequentist": shortlist.GIFA(threshold="frequentist", initialization=None),

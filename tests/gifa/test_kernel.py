@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from shortlist.catalog.gifa import GIFA
+from shortlist.engine.rewards import Coins, Normal, Recorded, Rewards
+from shortlist.engine.seeds import run_seeds
 from shortlist.gifa.engine import Engine
 from shortlist.gifa.rules import RULES
 from shortlist.problem import Problem
-from shortlist.rewards import Coins, Normal, Recorded, Rewards
-from shortlist.seeds import run_seeds
 
 RUNS, MOST = 4, 150
 NAMES = {kind: [name for name in rules if name != "tracking"] for kind, rules in RULES.items()}

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import shortlist
+from shortlist.engine.seeds import priorities
 from shortlist.errors import InvalidSetting, UnknownName
 from shortlist.gifa.round import Round
 from shortlist.gifa.rules import GIVEN, RETURNED, RULES, Pairs, Rule, find_rule, rule
 from shortlist.gifa.thresholds import Known, find_threshold
-from shortlist.seeds import priorities
 
 INSTANCE = shortlist.instances.classic(K=4, m=2, omega=1.0)
 

@@ -18,6 +18,7 @@ from screens import small, switch_data
 from shortlist.advice import read_by
 from shortlist.cli.repurpose import Screening
 from shortlist.data.drugs import COLUMNS
+from shortlist.engine.seeds import run_seeds
 from shortlist.errors import (
     IndistinguishableArms,
     InvalidExpression,
@@ -40,7 +41,6 @@ from shortlist.repurposing import (
 )
 from shortlist.repurposing.outcome import assumptions, linear_misfit
 from shortlist.repurposing.synthetic_data import DataSet
-from shortlist.seeds import run_seeds
 
 NAN = float("nan")
 OWN = "Guess-and-verify (own results)"

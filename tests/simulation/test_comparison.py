@@ -13,9 +13,9 @@ import pytest
 
 import shortlist
 from shortlist.catalog.registry import find_algorithm
+from shortlist.engine.rewards import Coins, Normal, Recorded
+from shortlist.engine.seeds import run_seeds
 from shortlist.errors import InvalidSetting, ShortlistError
-from shortlist.rewards import Coins, Normal, Recorded
-from shortlist.seeds import run_seeds
 from shortlist.simulation import comparison
 from shortlist.simulation.comparison import make_runs
 

@@ -14,6 +14,8 @@ from shortlist.arrays import Integers, Reals
 from shortlist.designs import Designs
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
 from shortlist.engine.contract import Setup
+from shortlist.engine.references import PAPER, Work
+from shortlist.engine.relation import Linear, Unrelated, relation_on
 from shortlist.engine.threshold import ThresholdInputs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
@@ -30,8 +32,6 @@ from shortlist.gifa.thresholds import (
 )
 from shortlist.linalg import condition, in_units, span, squared_norms
 from shortlist.problem import Problem
-from shortlist.references import PAPER, Work
-from shortlist.relation import Linear, Unrelated, relation_on
 
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper

@@ -16,6 +16,8 @@ import numpy as np
 from shortlist.arrays import Integers, Reals
 from shortlist.blocks import NO_BLOCKS
 from shortlist.engine.contract import AnyEngine, ChangingEngine
+from shortlist.engine.references import Work, work
+from shortlist.engine.relation import Relation
 from shortlist.engine.threshold import (
     NO_LEVEL,
     AnyThreshold,
@@ -29,8 +31,6 @@ from shortlist.noise import Noise
 from shortlist.noise.noise import ResultModel, SubGaussian
 from shortlist.printable import slack_words
 from shortlist.problem import Problem
-from shortlist.references import Work, work
-from shortlist.relation import Relation
 
 OWN = "(your own)"  # in place of code of the user's, which is not stored
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
+from shortlist.engine.aim import CERTAINTY, Aim
 from shortlist.engine.certified import Certified
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import Position, Steps
-from shortlist.rewards import Rewards
+from shortlist.engine.rewards import Rewards
 
 
 class Decision(NamedTuple):

@@ -16,12 +16,12 @@ from shortlist.engine.certified import Certified
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup
 from shortlist.engine.fits import Posterior, width_floor
 from shortlist.engine.follow import DECIDE, REOPEN, SUPPOSE, TAKE, Position, Steps
+from shortlist.engine.rewards import Rewards
+from shortlist.engine.seeds import Words
 from shortlist.errors import SingularDesign
 from shortlist.gifa.round import Decided, Memory, Recipe, Round, decide
 from shortlist.gifa.simulated import simulated
 from shortlist.linalg import is_identity
-from shortlist.rewards import Rewards
-from shortlist.seeds import Words
 
 # Of what an evaluation of an arm set aside would tell of the pair, one in its place must tell this
 # share: else a study would go on for ever with evaluations of an arm that it knows already.

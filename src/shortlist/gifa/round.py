@@ -12,9 +12,9 @@ import numpy as np
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.contract import Setup
 from shortlist.engine.fits import Fits, Rows
+from shortlist.engine.seeds import Words, priorities
 from shortlist.gifa.lingame import Game
 from shortlist.gifa.rules import Pairs, Rule, individual, mask_of, paired, smallest_gap, values_of
-from shortlist.seeds import Words, priorities
 
 # Relative: two gap indices that differ by less are told apart by computing them in full.
 NEAR = 1e-9

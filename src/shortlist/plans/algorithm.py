@@ -12,6 +12,8 @@ import numpy as np
 
 from shortlist.arrays import Reals
 from shortlist.engine.algorithm import OWN, Algorithm, Parts, Procedure
+from shortlist.engine.references import PAPER, Work
+from shortlist.engine.relation import Linear, Relation, relation_on
 from shortlist.engine.threshold import StrategyThreshold, ThresholdInputs
 from shortlist.errors import InvalidSetting
 from shortlist.gifa.thresholds import AUTO
@@ -21,8 +23,6 @@ from shortlist.plans.question import Question
 from shortlist.plans.search_engine import SearchEngine
 from shortlist.plans.strategy import Strategy, StrategyEngine
 from shortlist.problem import Problem
-from shortlist.references import PAPER, Work
-from shortlist.relation import Linear, Relation, relation_on
 
 
 class ByPlans(Algorithm):
@@ -114,7 +114,7 @@ class Planned(ByPlans):
         The only m it is defined for.
     relation : callable
         From the problem, what is assumed of how the means depend on the features: a class of
-        ``shortlist.relation``, by default ``Linear``. With ``Unrelated`` a strategy is given no features.
+        ``shortlist.engine.relation``, by default ``Linear``. With ``Unrelated`` a strategy is given no features.
     uses_costs : bool
         Whether the plans minimise the cost of evaluations where that differs from arm to arm.
     """

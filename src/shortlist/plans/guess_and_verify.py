@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from shortlist.advice import setting
-from shortlist.aim import CERTAINTY, Budget
 from shortlist.arrays import Reals
 from shortlist.blocks import NO_BLOCKS, Pool, Random, Shift
+from shortlist.engine.aim import CERTAINTY, Budget
 from shortlist.engine.algorithm import Need, Procedure
+from shortlist.engine.relation import Linear, Relation, Unrelated, relation_on
 from shortlist.engine.threshold import ArmInterval, StrategyThreshold
 from shortlist.errors import InvalidSetting
 from shortlist.noise import Noise
@@ -23,7 +24,6 @@ from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Scale, SearchEngine
 from shortlist.problem import Problem, whole_number
-from shortlist.relation import Linear, Relation, Unrelated, relation_on
 
 MOST_ARMS = 200_000  # tables of some fifty rows then take a gigabyte
 BY_FEATURES, BY_OWN, GUIDED = "features", "own results", "guide"

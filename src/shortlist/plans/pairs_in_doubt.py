@@ -27,12 +27,13 @@ from typing import Any
 
 import numpy as np
 
-from shortlist.aim import Budget
 from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
+from shortlist.engine.aim import Budget
 from shortlist.engine.algorithm import Need, Procedure
 from shortlist.engine.contract import Decision
 from shortlist.engine.fits import Posterior
+from shortlist.engine.relation import Linear
 from shortlist.engine.threshold import NO_LEVEL, StrategyThreshold
 from shortlist.errors import InvalidSetting
 from shortlist.linalg import span
@@ -44,7 +45,6 @@ from shortlist.plans.question import Question
 from shortlist.plans.search_engine import Progress, Result, SearchEngine
 from shortlist.plans.strategy import Strategy, StrategyEngine
 from shortlist.problem import Problem, whole_number
-from shortlist.relation import Linear
 
 NEAR = 256  # arms on either side of the boundary that are looked at
 # A plan has one pull for every 32 results so far: its own results would hardly have changed it.

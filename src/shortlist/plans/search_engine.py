@@ -14,18 +14,18 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from shortlist.aim import CERTAINTY, Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Integers, Mask, Reals
 from shortlist.blocks import Cell
+from shortlist.engine.aim import CERTAINTY, Aim
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import PLANS, Decision, Estimates, Gaps, Runs, Setup
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
+from shortlist.engine.rewards import Recorded, Rewards, drawer
 from shortlist.plans.pools import PoolSearch
 from shortlist.plans.question import Question
 from shortlist.plans.search import Search
 from shortlist.proof.naming import share_of
-from shortlist.rewards import Recorded, Rewards, drawer
 
 LEAST_NOISE = 1e-9  # of the largest variance, where all results of an arm are the same
 SALT = 0x726F7773  # the blocks of a simulated run are drawn by other numbers than its decisions

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from shortlist.engine.follow import REOPEN, TAKE
+from shortlist.engine.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.guarantee import contradicted
 from shortlist.printable import count, slack_words
-from shortlist.references import PAPER, SOFTWARE, Work, named_in, work
 from shortlist.report.analysis import Analysis
 from shortlist.report.rendering import displayable
 from shortlist.report.sections import software

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from shortlist.advice import advise
+from shortlist.engine.seeds import run_seeds
 from shortlist.errors import (
     InvalidExpression,
     InvalidFeatures,
@@ -37,7 +38,6 @@ from shortlist.repurposing.networks.dynamics import Dynamics
 from shortlist.repurposing.networks.network import BooleanNetwork
 from shortlist.repurposing.phenotype import Semantics
 from shortlist.repurposing.reward_cache import RewardCache
-from shortlist.seeds import run_seeds
 
 if TYPE_CHECKING:
     from shortlist.simulation.instances import Instance

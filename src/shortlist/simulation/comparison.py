@@ -18,10 +18,10 @@ from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.engine.contract import AnyEngine, Runs, joined
+from shortlist.engine.rewards import Rewards, drawer
+from shortlist.engine.seeds import Words, run_seeds
 from shortlist.errors import InvalidSetting, ShortlistError, warn_caller
 from shortlist.problem import Problem, checked_seed, suspicious_delta, whole_number
-from shortlist.rewards import Rewards, drawer
-from shortlist.seeds import Words, run_seeds
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
 from shortlist.study.insight.audit import chosen_arms, is_audited, judge, sample_of

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from shortlist.arrays import Label, Reals
 from shortlist.blocks import NO_BLOCKS, Blocks
+from shortlist.engine.rewards import Coins, Normal, Recorded, Rewards, drawer
 from shortlist.errors import InvalidFeatures, InvalidSetting, unknown_name
 from shortlist.linalg import WHOLE, gram, least_squares
 from shortlist.noise import Noise
 from shortlist.problem import EQUAL, Costs, Problem, checked_seed
-from shortlist.rewards import Coins, Normal, Recorded, Rewards, drawer
 
 FITS = 1e-8  # a residual below this share of the means counts as an exact linear model
 

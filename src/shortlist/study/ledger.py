@@ -32,9 +32,9 @@ from shortlist.engine.follow import (
     WIDEN,
     Steps,
 )
+from shortlist.engine.seeds import run_seeds
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, UnknownTrial
 from shortlist.printable import cut, on_one_line
-from shortlist.seeds import run_seeds
 from shortlist.storage.base import ROW, Event, Row, is_text
 from shortlist.study import AGAIN, ROW_KEY
 from shortlist.study.definition import first_fingerprint

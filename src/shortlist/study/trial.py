@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from shortlist import notebook
-from shortlist.aim import Aim
 from shortlist.arrays import NO_ARM, NO_BLOCK, Label, Reals
 from shortlist.blocks import Cell
+from shortlist.engine.aim import Aim
 from shortlist.engine.contract import ROUNDS, Pace
 
 if TYPE_CHECKING:  # every worker that evaluates loads this file

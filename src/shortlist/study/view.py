@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from shortlist.advice import advise
-from shortlist.aim import Aim
 from shortlist.arrays import Label
+from shortlist.engine.aim import Aim
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.fits import Posterior
 from shortlist.engine.follow import TAKE, WIDEN, Steps

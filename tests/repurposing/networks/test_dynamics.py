@@ -13,13 +13,13 @@ from scipy import stats
 
 from boolean import STEADY, networks, ruled_networks
 from paths import needs_data
+from shortlist.engine.seeds import run_seeds, words
 from shortlist.errors import InvalidInput, InvalidNetwork, InvalidSetting, UnknownName
 from shortlist.repurposing.networks import dynamics
 from shortlist.repurposing.networks.dynamics import Dynamics, walk
 from shortlist.repurposing.networks.fixed_points import reachable_fixed_points
 from shortlist.repurposing.networks.logic import evaluate
 from shortlist.repurposing.networks.network import BooleanNetwork
-from shortlist.seeds import run_seeds, words
 from walks import SWITCH, Bits, every_state, image, logged, paper_network, rows
 
 

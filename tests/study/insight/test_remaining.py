@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import shortlist
-from shortlist.rewards import drawer
+from shortlist.engine.rewards import drawer
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
 from shortlist.study.insight.remaining import Projection, remaining
 from shortlist.study.running import progress
+from stored import arrays_of
 from without_blocks import WITHOUT_BLOCKS
 
 FRACTIONS = (0.1, 0.25, 0.5, 0.75)
@@ -243,9 +244,9 @@ def test_looking_changes_nothing() -> None:
     one, other = small(sigma=2.0), small(sigma=2.0)
     for study in (one, other):
         tell(study, 80)
-    state = [array.copy() for array in one.posterior.state.arrays()]
+    state = arrays_of(one)
     remaining(one)
-    for before, after in zip(state, one.posterior.state.arrays(), strict=True):
+    for before, after in zip(state, arrays_of(one), strict=True):
         np.testing.assert_array_equal(before, after)
     assert one.fingerprint == other.fingerprint
     assert [t.arm for t in one.ask(5)] == [t.arm for t in other.ask(5)]

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from shortlist.engine.seeds import Words, run_seeds, words
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.problem import checked_seed
 from shortlist.repurposing.networks.logic import Constant, Expression, Gene, Not, genes_of
@@ -29,7 +30,6 @@ from shortlist.repurposing.networks.states import (
     state_table,
     state_vector,
 )
-from shortlist.seeds import Words, run_seeds, words
 
 MAX_STEPS = 10_000
 TOGETHER = 8192  # walks in step: their arrays stay near the processor

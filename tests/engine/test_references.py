@@ -12,9 +12,9 @@ import yaml
 import shortlist
 from report_pages import Page, page_of, study_of
 from shortlist.catalog.registry import ALGORITHMS
+from shortlist.engine.references import PAPER, SOFTWARE, Work, named_in, names, work
 from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.plans.guess_and_verify import NAMED_SETS
-from shortlist.references import PAPER, SOFTWARE, Work, named_in, names, work
 from shortlist.report.methods import cited
 
 ROOT = Path(__file__).parents[1]

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from shortlist.arrays import Integers, Reals
-from shortlist.seeds import generator_of
+from shortlist.engine.seeds import generator_of
 
 
 class Rewards(Protocol):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 import oracle
-from shortlist.seeds import generator_of, mix, priorities, run_seeds
+from shortlist.engine.seeds import generator_of, mix, priorities, run_seeds
 
 UNLIKELY = 1e-3  # seeds are fixed: a test that passes once passes always
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from shortlist.rewards import Coins, Normal, Recorded, Rewards, drawer
+from shortlist.engine.rewards import Coins, Normal, Recorded, Rewards, drawer
 
 MEANS = np.array([0.2, 0.9])
 TABLE = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])

@@ -81,6 +81,6 @@ def _works() -> dict[str, Work]:
 
 @cache
 def _entries() -> dict[str, dict[str, str]]:
-    text = files("shortlist").joinpath("works.toml").read_text("utf-8")
+    text = files("shortlist.engine").joinpath("works.toml").read_text("utf-8")
     entries: dict[str, dict[str, str]] = tomllib.loads(text)
     return entries
