@@ -22,6 +22,7 @@ BUILTIN = [each for kind in RULES.values() for each in kind.values()]
 BUILTIN += [each.rule for each in THRESHOLDS.values()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", BUILTIN, ids=lambda each: f"{each.kind} {each.name}")
 def test_a_rule_of_the_package_passes(rule: Rule) -> None:
     check_rule(rule)

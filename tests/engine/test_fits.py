@@ -58,6 +58,7 @@ def assert_as_anew(fits: Fits, digits: float) -> None:
         np.testing.assert_allclose(alone, rows[-1], rtol=1e-12, atol=1e-12 * scale.max())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(
     "given", [{}, {"shift": 0.3}, {"regularization": 0.1, "shift": 0.1}], ids=str
@@ -93,6 +94,7 @@ def drifted(fits: Fits, rounds: int) -> None:
         fits.observe(np.full(runs, arm), np.full(runs, means[arm] + 0.3 * ((t % 7) - 3.0)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("layout", "arms", "rank"),
     [(Whole, 10, 71), (Whole, 100, 5), (Rows, 300, 9), (Rows, 100, 71), (Diagonal, 20, 20)],

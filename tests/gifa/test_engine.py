@@ -65,6 +65,7 @@ def rows_of(runs: Runs) -> list[tuple[Any, ...]]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_a_study_pulls_as_a_simulated_run(name: str) -> None:
     """On results drawn from a normal distribution, and on recorded ones."""
@@ -83,6 +84,7 @@ def test_a_study_pulls_as_a_simulated_run(name: str) -> None:
             assert sorted(study.shortlist.names) == np.flatnonzero(runs.recommended[run]).tolist()
 
 
+@pytest.mark.slow
 def test_a_study_of_many_arms_pulls_as_a_simulated_run() -> None:
     for name in ("m-LinGapE", "LinGIFA", "LinGIFA (tau LUCB) largest variance", "LUCB"):
         given, engine, normal = linear(name, 400, 4, 3)

@@ -66,6 +66,7 @@ def test_regret_stays_below_the_bound_of_adahedge(
 # The closest alternative
 
 
+@pytest.mark.slow
 @STEADY
 @given(
     st.integers(5, 9), st.integers(2, 4), st.integers(1, 2),
@@ -176,6 +177,7 @@ def test_the_pulls_become_optimal(instance: Any) -> None:
         assert mean == pytest.approx(best, abs=0.08)
 
 
+@pytest.mark.slow
 def test_it_needs_fewer_evaluations_than_even_shares() -> None:
     instance = shortlist.instances.classic(K=6, m=1, omega=0.2, sigma=0.5)
     uniform = shortlist.GIFA(selection=even, name="even shares")
@@ -203,6 +205,7 @@ def test_slack_lets_equal_arms_be() -> None:
     assert frame["correct"].all()
 
 
+@pytest.mark.slow
 def test_slack_moves_the_pulls_to_where_they_are_worth_more_with_it() -> None:
     """A near tie wants almost all pulls at ε = 0; with ε = 0.5 it is one pair of many."""
     means = np.array([1.0, 0.95, 0.6, 0.5])

@@ -17,7 +17,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
-from shortlist.spanning import INITIALIZATIONS
 
 import shortlist
 from gifa_algorithms import ALGORITHMS, allowed, engine_of
@@ -26,6 +25,7 @@ from oracle import Hint, Oracle, Recipe, priority, recipe
 from shortlist.engine.fits import Rows, Whole, fits_of, width_floor
 from shortlist.gifa import round as rounds
 from shortlist.gifa.engine import Engine
+from shortlist.gifa.initial import INITIALIZATIONS
 from shortlist.gifa.round import Decided, Memory, best_of, decide, largest
 from shortlist.gifa.rules import RULES
 from shortlist.gifa.thresholds import THRESHOLDS
@@ -390,6 +390,7 @@ MANY = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("K", "m"), [(120, 7), (400, 1)])
 @pytest.mark.parametrize(("kind", "rules"), MANY, ids=lambda each: str(each))
 def test_what_is_left_out_among_many_arms_changes_nothing(

@@ -138,6 +138,7 @@ SAME: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arms", [8, 170])
 @pytest.mark.parametrize("kind", SAME)
 @pytest.mark.parametrize("others", ["top_means", "smallest_gap"])

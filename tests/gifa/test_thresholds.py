@@ -20,6 +20,7 @@ SETTING = ThresholdInputs(20, 20, 20, 1.0, 1.0, 0.05, None, 0.0, 1.0, True, "pai
 PROVEN = [name for name, each in THRESHOLDS.items() if each.proven]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROVEN)
 def test_errors_at_a_near_tie_are_as_rare_as_promised(name: str) -> None:
     instance = shortlist.instances.from_arrays(np.eye(3), means=[0.01, 0.0, -1.0], m=1, sigma=1.0)
