@@ -2,10 +2,10 @@
 
 ``python benchmarks/curved.py`` runs a plain ``Study(features, m, sigma)`` of every truth below with
 each of 10 seeds and counts how many stopped, how many of these have a wrong list, and of the wrong
-ones how many are said to be in doubt; beside those that are not, the misfit at one arm and spread
-over all that their audit says it would have found. ``--linear`` does the same for truths that are linear, and
+ones how many are said to be in doubt; beside those that are not, the misfit that their audit says it would
+have found. ``--linear`` does the same for truths that are linear, and
 counts those that are said to be in doubt all the same. ``--per-arm`` does either with
-``sigma="estimate per arm"``, where Student's statistics of every plan take the place of the audit.
+``sigma="estimate per arm"``.
 
 ``--verify`` then calls ``study.verify()`` and counts the lists that are wrong after that too. It also
 gives the means of evaluations: of the first certificate, of both, of ``trust="guide"``, and without
@@ -201,13 +201,10 @@ def is_wrong(truth: Truth, answer: shortlist.Shortlist, epsilon: float) -> bool:
     return answer.final and bool((truth.means[listed] < cut).any())
 
 
-def power(study: shortlist.Study) -> tuple[float, float]:
-    """The misfit at one arm, and spread over all, that the audit would have found, in σ."""
+def power(study: shortlist.Study, sigma: float) -> float:
+    """The misfit that the audit would have found, in σ."""
     verdict = study.audit.verdict
-    if verdict is None:
-        return np.nan, np.nan
-    alone, spread = verdict.detectable
-    return alone / study.problem.sigma, spread / study.problem.sigma
+    return np.nan if verdict is None else verdict.detectable / sigma
 
 
 def one_study(
@@ -238,7 +235,7 @@ def one_study(
             "in doubt": answer.final and badge.startswith("In doubt"),
             "badge": badge,
             "evaluations": study.evaluations,
-            "found": power(study),
+            "found": power(study, truth.sigma),
         }
         if verifies and study.evaluations < MOST:
             expected = expected_evaluations(study)
@@ -330,7 +327,7 @@ def main() -> None:
                 *(len(wrong) - sum(wrong), sum(right)),
             )
             silent = [row["found"] for row in rows if row["wrong"] and not row["in doubt"]]
-            found = "({:.1f}, {:.1f} σ)".format(*np.median(silent, axis=0)) if silent else ""
+            found = f"({np.median(silent):.1f} σ)" if silent else ""
             total += counts
             badges.update(row["badge"] for row in rows)
             print(

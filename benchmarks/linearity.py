@@ -169,7 +169,6 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
         )
     listed = answer.arms
     verdict = study.audit.verdict
-    single, spread = (np.nan, np.nan) if verdict is None else verdict.detectable
     return {
         "evaluations": study.evaluations,
         "final": answer.final,
@@ -178,8 +177,7 @@ def one_study(name: str, seed: int) -> dict[str, Any]:
         "proven": answer.guarantee.text.startswith("Proven"),
         "warned": bool(caught),
         "rejected": study.audit.rejection is not None,
-        "spread": spread,
-        "single": single,
+        "found": np.nan if verdict is None else verdict.detectable,
     }
 
 
@@ -199,9 +197,8 @@ def curved(seeds: int, wanted: list[str]) -> None:
             off, most = misfit(truth)
             stated = ""
             if silent:
-                spread = np.mean([row["spread"] for row in silent])
-                single = np.mean([row["single"] for row in silent])
-                stated = f"  {off:.2g} and {most:.2g}; {spread:.2g} spread, {single:.2g} at one"
+                found = np.mean([row["found"] for row in silent])
+                stated = f"  {off:.2g} and {most:.2g}; {found:.2g}"
             print(
                 f"{name:26}{len(truth.means):5}{off / truth.sigma:9.2f}{held:7}{warned:7}"
                 f"{len(silent):7}{np.median([row['evaluations'] for row in rows]):12,.0f}{stated}",

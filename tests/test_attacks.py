@@ -7,6 +7,7 @@ slack. Attacks act within plans too, between any two results.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,15 +15,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 from error_rates import shown_below
+from shortlist import Study
 from shortlist.arrays import NO_BLOCK, Integers, Mask
 from shortlist.blocks import Cell
 from shortlist.plans.noises import Common, InRange, Known, NoiseModel, Unknown
 from shortlist.plans.question import Question, Shared
 from shortlist.plans.search import Search
 from shortlist.plans.search_engine import Result, SearchEngine
+from shortlist.problem import Problem
 from shortlist.proof import intervals
+from shortlist.study.insight import audit, linearity
 
 DELTA, MOST, SIGMA, ACTS, MISLEADING = 0.3, 600, 0.2, 6, 30
 TIE, NEARLY, GAP = 1e-6, 0.01, 0.1  # by which good arms are better
@@ -334,3 +339,87 @@ def test_intervals_of_arms_rely_on_nothing_that_blocks_or_a_verification_take_aw
         alone.tell(alone.now.lacking(Counter(), ()))
     low, high = alone.search.intervals(0.1)
     assert (high - low > 2.0 * SIGMA / np.sqrt(alone.search.guess.total.pulls)).all()
+
+
+# The test of linear means, where they are linear
+LINEAR = [
+    *itertools.product(("σ", "per arm known", "estimate", "per arm"), ("", "random", "shift")),
+    *(("range", shared) for shared in ("", "random", "shift")),
+]
+LOUD, STUDIES, ENOUGH, TOGETHER = 0.3, 40, 300, 16  # the level at which it is attacked
+
+
+def rejects(noise: str, shared: str, seed: int) -> bool:
+    """Whether linear means are rejected in a study that chooses its arms by its results."""
+    rng = np.random.default_rng([seed, 3])
+    x = rng.uniform(-1.0, 1.0, (12, 2))
+    means, sigmas = 0.5 + 0.12 * x[:, 0] + 0.05 * x[:, 1], np.full(12, 0.05)
+    if noise.startswith("per arm"):
+        sigmas = np.linspace(0.02, 0.1, 12)
+    stated: dict[str, object] = {
+        "σ": 0.05,
+        "per arm known": sigmas,
+        "estimate": "estimate",
+        "per arm": "estimate per arm",
+        "range": "bounded",
+    }
+    given = {"blocks": shared} if shared else {}
+    given |= {"reward_range": (0, 1)} if noise == "range" else {}
+    study = Study(x, m=2, sigma=stated[noise], epsilon=0.03, seed=seed, **given)  # type: ignore[arg-type]
+    levels: dict[int, float] = {}
+    made = 0
+    while not study.done and study.audit.rejection is None and made < ENOUGH:
+        for trial in study.ask(TOGETHER if shared else 1) if shared else [study.ask()]:
+            level = levels.setdefault(trial.block_index, 0.02 * rng.uniform(-1.0, 1.0))
+            mean = means[trial.arm] + (level if shared else 0.0)
+            coin = float(rng.random() < mean)
+            study.tell(trial, coin if noise == "range" else mean + sigmas[trial.arm] * rng.normal())
+            made += 1
+    return study.audit.rejection is not None
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::shortlist.errors.GuaranteeInDoubt")
+@pytest.mark.filterwarnings("ignore::shortlist.errors.LinearityRejected")
+@pytest.mark.filterwarnings("ignore:epsilon=")
+@pytest.mark.parametrize(("noise", "shared"), LINEAR)
+def test_linear_means_are_rejected_no_more_often_than_is_said(
+    noise: str, shared: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit, "LEVEL", LOUD)
+    rejected = sum(rejects(noise, shared, seed) for seed in range(STUDIES))
+    assert binomtest(rejected, STUDIES, LOUD, alternative="greater").pvalue > 1e-3
+
+
+COINS = {
+    "normal": lambda rng, size: rng.normal(size=size),
+    "coins": lambda rng, size: rng.choice([-1.0, 1.0], size),
+    "skewed": lambda rng, size: (rng.random(size) < 0.1) / 0.3 - 1.0 / 3.0,
+}
+
+
+@pytest.mark.parametrize("kind", COINS)
+@pytest.mark.parametrize("noise", ["σ", "estimate", "per arm", "range"])
+def test_tests_by_fixed_arms_have_their_level(noise: str, kind: str) -> None:
+    """Of a list of fixed arms; σ that are estimated assume normal noise."""
+    if (kind != "normal" and noise in ("estimate", "per arm")) or (kind, noise) == (
+        "normal",
+        "range",
+    ):
+        pytest.skip("not what is assumed")
+    rng, runs = np.random.default_rng(0), 3000
+    x = np.linspace(0.0, 1.0, 20)
+    known = {"σ": 0.2, "estimate": "estimate", "per arm": "estimate per arm", "range": "bounded"}
+    given = {"reward_range": (0, 1)} if noise == "range" else {}
+    problem = Problem.of(x[:, None], 3, sigma=known[noise], intercept=True, **given)  # type: ignore[arg-type]
+    arms = np.repeat([0, 5, 6, 10, 14, 19], 5)
+    sizes = np.full(30, 0.2)
+    if noise == "per arm":
+        sizes = np.repeat([0.1, 0.4, 0.2, 0.1, 0.3, 0.8], 5)
+    rejected = np.zeros(2, int)
+    for _ in range(runs):
+        values = 0.5 + 0.1 * x[arms] + sizes * COINS[kind](rng, 30)
+        verdict = linearity.lack_of_fit(problem, linearity.Sample.of(problem, arms, values), 0.05)
+        rejected += [verdict.rejected, verdict.least <= 0.0085]
+    for found, level in zip(rejected, (0.05, 0.0085), strict=True):
+        assert binomtest(int(found), runs, level, alternative="greater").pvalue > 1e-4

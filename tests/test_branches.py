@@ -20,7 +20,7 @@ PACKAGE = ROOT / "src" / "shortlist"
 ROOMS = {
     "budget is": ("aim.py", "plans/", "study/budget.py"),
     "kind of noise": ("noise.py", "noise/"),
-    "reward_range": ("noise.py", "noise/", "study/insight/noise_cause.py"),
+    "reward_range": ("noise.py", "noise/"),
     "class of algorithm": ("plans/",),
     "makes_plans": (),
 }

@@ -22,13 +22,10 @@ GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 NOTEBOOKS = sorted(GALLERY.glob("*.ipynb"))
 
 
-COMPILING = "shortlist: compiling for this machine: once only, some seconds\n"
-
-
 def outputs(notebook: Any) -> list[str]:
     """What every cell printed; a picture counts as such, since its bytes depend on the fonts.
 
-    What one cell prints may come in several parts, and compiling is announced where it is slow.
+    What one cell prints may come in several parts.
     """
     return [
         "".join(
@@ -36,7 +33,7 @@ def outputs(notebook: Any) -> list[str]:
             if "image/png" in output.get("data", {})
             else "".join(output.get("text") or output["data"]["text/plain"])
             for output in cell["outputs"]
-        ).replace(COMPILING, "")
+        )
         for cell in notebook["cells"]
         if cell["cell_type"] == "code"
     ]
@@ -56,7 +53,7 @@ def executed(notebook: Any) -> list[str]:
             exec(compile(ast.Module(lines, []), "cell", "exec"), names)
             value = None if last is None else eval(compile(last, "cell", "eval"), names)
         shown = "" if value is None else "picture" if isinstance(value, Figure) else repr(value)
-        found.append(printed.getvalue().replace(COMPILING, "") + shown)
+        found.append(printed.getvalue() + shown)
     return found
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from shortlist.spanning import every_arm, weakest_direction
 
 import shortlist
 from shortlist import errors
 from shortlist.arrays import Reals
 from shortlist.catalog.gifa import TABLE_1
 from shortlist.catalog.registry import find_algorithm
-from shortlist.gifa.initial import every_arm, weakest_direction
 from shortlist.gifa.round import Round
 from shortlist.gifa.rules import Pairs
 from shortlist.gifa.thresholds import THRESHOLDS, Known

@@ -198,4 +198,4 @@ def test_there_is_one_writer() -> None:
             if called == "to_csv" and node.args:
                 found.append((where, node.lineno, called))
     # SQLite makes its file from an empty one; the cache has a lock and a mark of use, both empty.
-    assert {entry[0] for entry in found} <= {"storage/opening.py", "numerics/cache.py"}, found
+    assert {entry[0] for entry in found} <= {"storage/opening.py"}, found

@@ -107,9 +107,10 @@ def test_a_run_alone_is_the_same_run_among_many(name: str, monkeypatch: pytest.M
     assert one.sums is not None
     noise = one.sums.sum() - normal.means @ one.pulls[0]
     assert 0.0 < abs(noise) < 5.0 * sigma * np.sqrt(one.samples[0])
-    for at_once in ("AT_ONCE", "AT_ONCE_COMPILED"):
-        monkeypatch.setattr(simulated, at_once, 7 * 64)
-    assert rows_of(engine_.replicate(normal, seeds, 400)) == rows_of(many)
+    monkeypatch.setattr(simulated, "AT_ONCE", 7 * 64)
+    monkeypatch.setattr(simulated, "AT_ONCE_COMPILED", 5 * 64)
+    for compiled in (None, False):
+        assert rows_of(engine_.replicate(normal, seeds, 400, compiled=compiled)) == rows_of(many)
 
 
 def test_runs_end_at_the_stop_or_at_the_most_that_is_allowed() -> None:

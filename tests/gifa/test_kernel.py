@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from itertools import product
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
 from shortlist.catalog.gifa import GIFA
+from shortlist.gifa.engine import Engine
 from shortlist.gifa.rules import RULES
 from shortlist.problem import Problem
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
@@ -17,7 +18,9 @@ from shortlist.seeds import run_seeds
 
 RUNS, MOST = 4, 150
 NAMES = {kind: [name for name in rules if name != "tracking"] for kind, rules in RULES.items()}
-COMPOSED = [dict(zip(NAMES, rules, strict=True)) for rules in product(*NAMES.values())]
+COMPOSED: list[dict[str, Any]] = [
+    dict(zip(NAMES, rules, strict=True)) for rules in product(*NAMES.values())
+]
 SETTINGS: list[dict[str, Any]] = [
     {"threshold": "self_normalized"},
     {"threshold": "frequentist", "initialization": None},
@@ -58,6 +61,10 @@ def rewards(kind: int, number: int, arms: int) -> Rewards:
     return Recorded(means + 0.3 * rng.standard_normal((9, arms)).round(1))
 
 
+def engine_of(algorithm: GIFA, given: Problem) -> Engine:
+    return cast(Engine, algorithm.bind(given).engine)
+
+
 @kernel
 @pytest.mark.parametrize("kind", [0, 1, 2], ids=["normal", "coins", "recorded"])
 @pytest.mark.parametrize("part", range(4))
@@ -68,7 +75,7 @@ def test_pulls_are_the_same(kind: int, part: int) -> None:
         at = 5 * number + kind * 13
         algorithm = GIFA(**COMPOSED[number], **SETTINGS[at % len(SETTINGS)])
         given = problem(at)
-        engine = algorithm.bind(given).engine
+        engine = engine_of(algorithm, given)
         told, seeds = rewards(kind, at, given.arms), run_seeds(number, RUNS)
         slow = engine.replicate(told, seeds, MOST, compiled=False)
         fast = engine.replicate(told, seeds, MOST, compiled=True)
@@ -81,7 +88,7 @@ def test_pulls_are_the_same(kind: int, part: int) -> None:
 
 @kernel
 def test_one_run_keeps_its_sums_and_is_the_same_among_others() -> None:
-    engine = GIFA().bind(problem(1)).engine
+    engine = engine_of(GIFA(), problem(1))
     told, seeds = rewards(0, 1, 5), run_seeds(3, 5)
     one = engine.replicate(told, seeds[2:3], MOST, compiled=True)
     slow = engine.replicate(told, seeds[2:3], MOST, compiled=False)

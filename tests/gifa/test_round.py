@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats
+from shortlist.spanning import INITIALIZATIONS
 
 import shortlist
 from gifa_algorithms import ALGORITHMS, allowed, engine_of
@@ -25,7 +26,6 @@ from oracle import Hint, Oracle, Recipe, priority, recipe
 from shortlist.engine.fits import Rows, Whole, fits_of, width_floor
 from shortlist.gifa import round as rounds
 from shortlist.gifa.engine import Engine
-from shortlist.gifa.initial import INITIALIZATIONS
 from shortlist.gifa.round import Decided, Memory, best_of, decide, largest
 from shortlist.gifa.rules import RULES
 from shortlist.gifa.thresholds import THRESHOLDS
@@ -456,11 +456,13 @@ def test_the_largest_and_the_m_largest_are_those_of_a_sort(
     values = rng.standard_normal((runs, K)) if values is None else values
     seeds = rng.integers(0, 2**64, runs, np.uint64)
     marked = best_of(values, m, seeds, t)
-    found = largest(values, seeds, t, purpose, np.arange(K))
+    found, most = largest(values, seeds, t, purpose, np.arange(K))
+    assert most.tolist() == values.max(axis=1).tolist()
     for run, row in enumerate(values.tolist()):
         one = int(seeds[run])
         assert np.flatnonzero(marked[run]).tolist() == first_of(row, one, t, 0, m)
         assert [found[run]] == first_of(row, one, t, purpose, 1)
+        assert most[run] == max(row)
 
 
 @pytest.mark.parametrize("candidates", ["top_means", "smallest_gap"])

@@ -68,7 +68,7 @@ def test_the_first_word_says_what_is_assumed() -> None:
     assert first.guarantee.text.startswith("Proven if the means are linear in the features: with")
     assert (guarantee_of(study).badge, guarantee_of(study).level) == ("Proven if linear", "plain")
     assert (
-        "smaller departures, which can make the list wrong, were not excluded"
+        "smaller or other departures, which can make the list wrong, were not excluded"
         in first.guarantee.text
     )
     assert price_of_proof(study) in first.guarantee.text
@@ -95,17 +95,6 @@ def test_the_audit_is_told_beside_the_span_and_the_gap() -> None:
     assert words in answer.guarantee.text
 
 
-def test_a_hint_against_linearity_is_part_of_the_guarantee() -> None:
-    for seed in range(40):
-        study = begin(seed=seed, sigma=0.36, epsilon=0.1)  # a little less than the noise
-        stop(study)
-        [fit] = [finding for finding in study.health() if finding.name == "fit"]
-        if fit.level == "note" and study.done:
-            break
-    assert "a little off a linear model" in fit.words
-    assert fit.words in study.shortlist.guarantee.text
-
-
 @pytest.mark.slow
 def test_a_wrong_list_is_not_verified() -> None:
     """Most first lists are wrong here, none is called plainly proven, and few verified ones are wrong."""
@@ -114,7 +103,7 @@ def test_a_wrong_list_is_not_verified() -> None:
     def wrong(runs: int, seed: int) -> int:
         errors_found = 0
         for number in range(runs):
-            study = begin(DOSE, seed=1000 * seed + number, sigma=0.25, delta=0.2)
+            study = begin(DOSE, seed=1000 * seed + number, sigma=0.25, delta=0.2, audit=False)
             stop(study, BENT, sigma=0.25)
             if study.done:
                 wrong_first.append(not is_right(study, BENT))

@@ -18,7 +18,6 @@ from shortlist.engine.threshold import ThresholdInputs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
 from shortlist.gifa.engine import Engine
-from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 from shortlist.gifa.round import Recipe
 from shortlist.gifa.rules import RULES, Choice, Rule, find_rule
 from shortlist.gifa.thresholds import (
@@ -32,6 +31,7 @@ from shortlist.linalg import condition, in_units, span, squared_norms
 from shortlist.problem import Problem
 from shortlist.references import PAPER, Work
 from shortlist.relation import Linear, Unrelated, relation_on
+from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper

@@ -210,11 +210,11 @@ def _study_entries(study: Study, features: pd.DataFrame | None) -> Iterator[tupl
     if not is_audited(procedure):
         return
     if study.audit.wanted:
-        least = count(audit_size(problem.arms, 0), "evaluation")
+        least = count(audit_size(problem, 0), "evaluation")
         yield (
             "audit",
-            f"{least}, or a tenth of all if that is more, test whether the means are linear in the "
-            "features before the answer is final.",
+            f"{least}, or up to a tenth of all if that is more, test whether the means are linear in the "
+            "features.",
         )
     else:
         words = "none: that the means are linear in the features is assumed, not tested."

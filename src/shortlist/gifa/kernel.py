@@ -19,6 +19,7 @@ from shortlist.gifa.thresholds import BUILT_IN, INFLATION, Computed, self_normal
 from shortlist.rewards import Coins, Normal, Recorded, Rewards
 from shortlist.seeds import Words
 
+# Constants of other files are compiled in: what Numba keeps is not made anew when only those files change.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}  # no test of divisions for 0
 INLINED = {**OPTIONS, "inline": "always"}
 GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)

@@ -12,15 +12,14 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from shortlist.arrays import Mask, Reals
 from shortlist.errors import InvalidSetting, unknown_name
 
-if TYPE_CHECKING:
-    from shortlist.gifa.round import Round
+Now = Any  # a gifa.round.Round, whose module imports this one
 
 
 class Pairs(NamedTuple):
@@ -242,13 +241,13 @@ def individual(pairs: Pairs) -> Reals:
 
 
 @_builtin("candidates")
-def top_means(now: Round) -> Reals:
+def top_means(now: Now) -> Reals:
     """The m arms of largest empirical mean (LUCB, LinGapE, m-LinGapE)."""
     return now.means
 
 
 @_builtin("candidates", "mth_gaps")
-def smallest_gap(now: Round) -> Reals:
+def smallest_gap(now: Now) -> Reals:
     """The m arms of smallest m-th largest B_ij over i ≠ j (UGapE, LinGIFA)."""
     return -now.mth_gaps
 
@@ -257,13 +256,13 @@ def smallest_gap(now: Round) -> Reals:
 
 
 @_builtin("ambiguous")
-def largest_gap(now: Round) -> Reals:
+def largest_gap(now: Now) -> Reals:
     """argmax_{j∈J} max_{i∉J} B_ij (LUCB, UGapE, LinGapE, m-LinGapE)."""
     return now.outside_gaps
 
 
 @_builtin("ambiguous", "mth_gaps")
-def mth_gap(now: Round) -> Reals:
+def mth_gap(now: Now) -> Reals:
     """argmax_{j∈J} of the m-th largest B_ij over i ≠ j (LinGIFA)."""
     return now.of_candidates(now.mth_gaps)
 
@@ -272,13 +271,13 @@ def mth_gap(now: Round) -> Reals:
 
 
 @_builtin("selection")
-def largest_variance(now: Round) -> Reals:
+def largest_variance(now: Now) -> Reals:
     """Argmax of W_t over b_t and c_t: the less certain of the two."""
     return np.where(now.in_pair, now.variances, -np.inf)
 
 
 @_builtin("selection")
-def greedy(now: Round) -> Reals:
+def greedy(now: Now) -> Reals:
     """argmin_a ‖x_b − x_c‖_{(V + x_a x_aᵀ)⁻¹}: the evaluation that most shrinks the pair."""
     y = now.row(now.b) - now.row(now.c)
     y *= y
@@ -286,7 +285,7 @@ def greedy(now: Round) -> Reals:
 
 
 @_builtin("selection")
-def optimized(now: Round) -> Reals:
+def optimized(now: Now) -> Reals:
     """Argmin over w*_a(b, c) ≠ 0 of N_a ‖w*‖₁ / |w*_a|: the arm furthest behind the design."""
     # Equation (1) of the paper prints argmax; argmin is meant (Xu et al. 2018). ‖w*‖₁ is common.
     design = now.design
@@ -297,13 +296,13 @@ def optimized(now: Round) -> Reals:
 
 
 @_builtin("selection", traits=("pulls_both",))
-def both_arms(now: Round) -> Reals:
+def both_arms(now: Now) -> Reals:
     """b_t, and then c_t in the same round (the original LUCB)."""
     return now.marked(now.b)
 
 
 @_builtin("selection", traits=("allocation",))
-def tracking(now: Round) -> Reals:
+def tracking(now: Now) -> Reals:
     """Argmin of N_a minus the pulls that the allocation wants of arm a (LinGame)."""
     return now.wanted - now.pulls
 
@@ -312,19 +311,19 @@ def tracking(now: Round) -> Reals:
 
 
 @_builtin("stopping")
-def lucb(now: Round) -> Reals:
+def lucb(now: Now) -> Reals:
     """τ_LUCB: B_{c,b} of the ambiguous pair."""
     return now.gap
 
 
 @_builtin("stopping", "mth_gaps")
-def ugape(now: Round) -> Reals:
+def ugape(now: Now) -> Reals:
     """τ_UGapE: max_{j∈J} of the m-th largest B_ij over i ≠ j."""
     return np.asarray(now.of_candidates(now.mth_gaps).max(axis=1))
 
 
 @_builtin("stopping", traits=("lagged", "heuristic"))
-def lucb_lagged(now: Round) -> Reals:
+def lucb_lagged(now: Now) -> Reals:
     """τ_LUCB of the pair chosen before the last pull: as published, but not valid.
 
     The authors' loop tests its stop before it chooses the next pair, and recommends the J(t) of

@@ -32,6 +32,7 @@ LEAST_MISSING = 0.1  # of ln E: a pair that is nearly there is not forgotten
 LEAST_INFORMATION = 0.05  # of what a gap is known by: the same for plans
 DRAWS = 1000
 DEPARTURES = 10  # grid of the variance of departures from linear means
+SPARE = 5  # arms beyond the dimensions: with fewer nobody sees that means are not linear
 
 
 class Results(NamedTuple):
@@ -340,7 +341,7 @@ def nearly_linear(x: Reals, total: Totals, noise: Reals) -> Fit:
     own = noise[seen] / total.pulls[seen]
     means = total.averages
     grid = (0.0, *(0.01 * 4.0**power * noise.mean() for power in range(DEPARTURES)))
-    if seen.sum() <= x.shape[1]:  # any means fit: departures are as likely as not
+    if seen.sum() < x.shape[1] + SPARE:  # nearly any means fit: departures are as likely as not
         grid = (float(own.mean()),)
     best = -math.inf
     for each in grid:

@@ -28,6 +28,7 @@ from shortlist.proof.plan import Plan
 LIKELY, AGAIN = 0.6, 0.5  # chance at which the guess is named, first and later
 LINEAR_LIKELY = 0.3  # more where features guess and seem to be linear: guessing is cheap
 SAVING = 0.9  # sets are named again if the hardest pair then needs less than this share
+SWITCH = 0.5  # of the work that the set in hand lacks: the best of many seems better than it is
 SPENT = 1.0 / 3.0  # or of what was evaluated since: bets that do not grow are given up
 SPACED = 1.05  # times the results at the last look: sets may be named again
 LATEST = 1.0 / 3.0  # of a budget: by then something is named
@@ -285,9 +286,9 @@ class Search:
             self._arrange(self._first(unseen))
             return
         best = question.best(guess.fit.means)
-        held = any(each.level(self.inside) < math.inf for each in self.namings)
-        held &= bool((self.inside <= question.listable).all())
-        self.inside = self.inside if held and self._work(self.inside) < self._work(best) else best
+        held = bool(self._namings_of(self.inside) and (self.inside <= question.listable).all())
+        if not (held and SWITCH * self._work(self.inside) < self._work(best)):
+            self.inside = best
         pairs, naming, level = self._state(self.inside)
         proven = not len(pairs.b)
         rng = np.random.default_rng([self.seed, int(guess.total.pulls.sum())])
@@ -349,12 +350,11 @@ class Search:
     def _state(self, inside: Mask) -> tuple[OpenPairs, Naming | None, float]:
         """The pairs of a set that have not passed, its last naming, and its level."""
         b, c = self._pairs_of(inside)
-        latest, level, missing = None, math.inf, self._least(b, c)
-        for each in self.namings:
-            if (of_set := self._level(each, inside)) < math.inf:
-                latest, level = each, of_set
-                lacks = each.missing(b, c, level, self.question.epsilon)
-                missing = np.minimum(missing, lacks)
+        latest: Naming | None = None
+        level, missing = math.inf, self._least(b, c)
+        for latest, level in self._namings_of(inside):
+            lacks = latest.missing(b, c, level, self.question.epsilon)
+            missing = np.minimum(missing, lacks)
         still = missing > 0.0
         return self._open(b[still], c[still], missing[still]), latest, level
 
@@ -371,10 +371,10 @@ class Search:
         gaps = fit.means[b] - fit.means[c] + self.question.epsilon
         return OpenPairs(b, c, gaps, fit.variances(b, c), missing)
 
-    @staticmethod
-    def _level(naming: Naming, inside: Mask) -> float:
-        """What ln E must reach to prove a set, but for what is said of its single arms."""
-        return naming.level(inside) - math.log1p(-CERTAIN)
+    def _namings_of(self, inside: Mask) -> list[tuple[Naming, float]]:
+        """The namings of a set, with what ln E must reach, but for what is said of its single arms."""
+        levels = [(each, each.level(inside) - math.log1p(-CERTAIN)) for each in self.namings]
+        return [each for each in levels if each[1] < math.inf]
 
     @property
     def boundary(self) -> Boundary:
@@ -449,7 +449,9 @@ class Search:
         anew = PRICE - math.log(risks[key])
         needs = guess.lacking(pairs, anew, HALF_WIDTH)
         if naming is not None:
-            now = guess.lacking(pairs, pairs.missing, HALF_WIDTH)
+            # Without a result since a pair has no evidence yet, and lacks what it did then.
+            lacks = np.minimum(pairs.missing, level + PRICE)
+            now = guess.lacking(pairs, lacks, HALF_WIDTH)
             spent = 1.0 - naming.begun.sum() / made  # of all results, since these sets were named
             most = max(SAVING * (now * pairs.variances).max(), SPENT * spent)
             if (needs * pairs.variances).max() > most:
@@ -462,34 +464,28 @@ class Search:
         named = Naming(risks, evidence, len(self.record), begun, question.listable)
         self.namings = [*self.namings, named]
         self.named += 1
-        return named, self._level(named, self.inside)
+        return self._namings_of(self.inside)[-1]
 
     # What is certain
 
     def slack(self, inside: Mask) -> float:
         """The least ε with which these arms are proven now; infinite if that says nothing."""
-        b, c = self._pairs_of(inside)
-        least = self._least(b, c)
-        for each in self.namings:
-            if (level := self._level(each, inside)) < math.inf:
-                lacks = each.missing(b, c, level, self.question.epsilon)
-                found = each.least_slacks(b, c, level)
-                found[lacks <= 0.0] = np.minimum(found[lacks <= 0.0], self.question.epsilon)
-                least = np.minimum(least, found)
+        least = self.bounds(*self._pairs_of(inside), inside)
         if self._is_proven and (inside == self.inside).all():
             least = np.minimum(least, self.question.epsilon)
         most = float(least.max(initial=0.0))
         return most if most < self.question.noise.reach else math.inf
 
-    def bounds(self, b: Integers, c: Integers) -> Reals:
-        """By how much c may be better than b, each pair by itself, by all that was named with the set."""
-        least = self._least(b, c)
-        for each in self.namings:
-            if (level := self._level(each, self.inside)) < math.inf:
-                found = each.least_slacks(b, c, level)
-                passed = each.reached(b, c, self.question.epsilon) >= level
-                found[passed] = np.minimum(found[passed], self.question.epsilon)
-                least = np.minimum(least, found)
+    def bounds(self, b: Integers, c: Integers, inside: Mask | None = None) -> Reals:
+        """By how much c may be better than b, each pair by itself, by all that was named with a set.
+
+        By default with the one that would be answered now.
+        """
+        least, epsilon = self._least(b, c), self.question.epsilon
+        for each, level in self._namings_of(self.inside if inside is None else inside):
+            found = each.least_slacks(b, c, level)
+            passed = each.reached(b, c, epsilon) >= level
+            least = np.minimum(least, np.where(passed, np.minimum(found, epsilon), found))
         return least
 
     def remaining(self, count: int, rng: np.random.Generator) -> Reals | None:
@@ -504,24 +500,21 @@ class Search:
             return None
         means = np.where(question.listable, guess.fit.means, -np.inf)
         edge = np.sort(means)[::-1][question.m - 1 : question.m + 1].mean()
-        some = np.argsort(np.abs(means - edge), kind="stable")[
-            : min(FORESEEN, question.listable.sum())
-        ]
+        nearest = np.argsort(np.abs(means - edge), kind="stable")
+        some = nearest[: min(FORESEEN, question.listable.sum())]
         m, drawn = int(question.best(means)[some].sum()), guess.drawn(some, count, rng)
         order, every = np.argsort(-drawn, axis=1), np.arange(count)
-        low, high = (
-            order[:, m - 1],
-            order[:, m],
-        )  # the last of those inside, the first of those outside
+        low, high = order[:, m - 1], order[:, m]  # the last inside, the first outside
         inside = drawn >= drawn[every, low][:, None]
         others = np.where(inside, high[:, None], low[:, None])
         gaps = np.abs(drawn - np.take_along_axis(drawn, others, axis=1)) + question.epsilon
         anew = PRICE - math.log(question.delta * share_of(self.named))
         lacks, missing = np.zeros(question.arms), np.full(len(pairs.b), anew)
-        for naming in self.namings:  # by what ln E is now, and not at its best so far
-            if (level := self._level(naming, self.inside)) < math.inf:
-                now = naming.now(pairs.b, pairs.c, question.epsilon)
-                missing = np.minimum(missing, level - now)
+        for naming, level in self._namings_of(
+            self.inside
+        ):  # by what ln E is now, not at its best so far
+            now = naming.now(pairs.b, pairs.c, question.epsilon)
+            missing = np.minimum(missing, level - now)
         for each in (pairs.b, pairs.c):
             np.maximum.at(lacks, each, missing)
         lacking = np.where(inside == self.inside[some], lacks[some], anew)
@@ -539,17 +532,16 @@ class Search:
         b, c = self._pairs_of(inside)
         shape = int(inside.sum()), -1
         found = [self._least(b, c) < 0.0 for _ in range(3)]
-        for each in self.namings:
-            if (level := each.level(inside)) < math.inf:
-                single = level - math.log(0.5 * CERTAIN)
-                many = inside.sum(), each.listable - inside.sum()  # retired arms count too
-                levels = level - math.log1p(-CERTAIN), *(single + math.log(n) for n in many)
-                reached = each.reached(b, c, self.question.epsilon)
-                for mask, one in zip(found, levels, strict=True):
-                    mask |= reached >= one
+        for each, of_pairs in self._namings_of(inside):
+            single = each.level(inside) - math.log(0.5 * CERTAIN)
+            many = inside.sum(), each.listable - inside.sum()  # retired arms count too
+            levels = of_pairs, *(single + math.log(n) for n in many)
+            reached = each.reached(b, c, self.question.epsilon)
+            for mask, level in zip(found, levels, strict=True):
+                mask |= reached >= level
         found[0] |= self._is_proven and bool((inside == self.inside).all())
-        of_pairs, of_inside, of_outside = (each.reshape(shape) for each in found)
-        return of_pairs, of_inside, of_outside
+        pairs, of_inside, of_outside = (mask.reshape(shape) for mask in found)
+        return pairs, of_inside, of_outside
 
     def intervals(self, delta: float) -> tuple[Reals, Reals]:
         """Bounds on the mean of every arm by itself, by plans since one was last broken off."""

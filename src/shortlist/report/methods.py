@@ -162,7 +162,7 @@ def _audit(study: Study) -> list[str]:
         return []
     tested = count(len({trial.arm for trial in results}), "arm")
     return [
-        f"Before the list was final, {count(len(results), 'fresh evaluation')} of {tested} "
+        f"With the first plan, {count(len(results), 'evaluation')} of {tested} that were fixed beforehand "
         "tested whether the means are linear in the features, and did not reject it at level "
         f"{LEVEL:g}."
     ]

@@ -257,7 +257,7 @@ def assumptions(study: Study, rewards: NDArray[np.float64]) -> list[str]:
         f"{misfit:.3f}, "
     )
     contradicted = study.audit.rejection is not None or any(
-        found.level == "warning" and found.name in ("fit", "curvature") for found in study.health()
+        found.level == "warning" and found.name == "fit" for found in study.health()
     )
     if not misfit > CLEARLY * error and not contradicted:
         text += "which is no more than chance explains"

@@ -76,7 +76,7 @@ class Definition:
             "threshold": None if threshold is None else threshold_name(threshold),
             "seed": seed,
             "lease": None if lease is None else checked_seconds("lease", lease),
-            "audit": flag("audit", audit) and not problem.has_levels,  # there is none within blocks
+            "audit": flag("audit", audit),
             "direction": problem.direction,
             "intercept": intercept,
             "blocks": problem.blocks.written,

@@ -12,7 +12,7 @@ from shortlist import guarantee
 from shortlist.guarantee import Answer, Assumption, Condition, Course, Guarantee
 from shortlist.printable import count, quoted, rounded_up, slack_words
 from shortlist.study.budget import error_meaning, error_words
-from shortlist.study.insight.audit import audit_size, is_audited, rests_on_features
+from shortlist.study.insight.audit import audit_results, audit_size, is_audited, rests_on_features
 from shortlist.study.insight.health import doubts, examine
 from shortlist.study.insight.linearity_words import (
     departure,
@@ -70,7 +70,7 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     if study.audit.rejection is not None:
         badge, why, way = rejected(study)
         return guarantee.not_certified(*parts, answer=answer, badge=badge, why=why, remedy=way)
-    if not study.done and study.audit.plan is not None and study.audit.is_running:
+    if not study.done and study.audit.is_running:
         test = len(study.audit.plan), len(study.audit.missing(study.trials))
         return guarantee.not_yet(*parts, answer=answer, test=test)
     if not study.done:
@@ -83,9 +83,6 @@ def guarantee_of(study: View, error: float | None = None) -> Guarantee:
     ]
     if rests_on_features(study.procedure):
         notes += [untested(study) if is_linearity_untested(study) else passed(study)]
-        notes += [
-            hint.words for hint in examine(study) if (hint.name, hint.level) == ("fit", "note")
-        ]
         notes += filter(None, [price_of_proof(study)])
     return guarantee.final(
         *parts,
@@ -108,7 +105,7 @@ def _proven_by_budget(study: View) -> float | None:
 
 def answered_evaluations(study: View) -> int:
     """How many evaluations the answer took; what came in late has no part in it."""
-    late = study.answered_at + len(study.audit.results)
+    late = study.answered_at + audit_results(study.taken[study.answered_at :])
     return late if study.done else study.evaluations
 
 
@@ -116,9 +113,9 @@ def _to_come(study: View) -> list[str]:
     """Whether the answer will be tested, in a sentence; none where nothing is assumed."""
     audit = study.audit
     if audit.wanted and is_audited(study.procedure):
-        least = audit_size(study.problem.arms, study.evaluations)
+        least = audit_size(study.problem, study.evaluations)
         return [guarantee.will_be_tested(least)]
-    return [untested(study)] if rests_on_features(study.procedure) and not audit.wanted else []
+    return [untested(study)] if rests_on_features(study.procedure) else []
 
 
 def _assumptions(study: View, course: Course) -> list[Assumption]:

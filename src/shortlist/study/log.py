@@ -202,7 +202,7 @@ class Log:
         self.results = len(self._ledger.taken)
 
     def _stop(self) -> None:
-        self._audit.open(self.model, self._ledger.taken)
+        self._audit.follow(self.model, self._ledger.trials, self._ledger.taken)
         self._at_stop()
 
     def _checkpoint(self) -> Checkpoint:
@@ -414,9 +414,9 @@ class Log:
         Those that are ``overdue`` do not count as under way.
         """
         model, ledger = self.model, self._ledger
-        if self._audit.due == 0:
-            for arm in self._audit.missing(ledger.trials)[:count]:
-                yield Cell(arm), Cause("audit")
+        if self._audit.is_open:
+            for cell in self._audit.missing(ledger.trials)[:count]:
+                yield cell, Cause("audit")
                 count -= 1
         if model.stopped:
             return

@@ -161,9 +161,9 @@ class Study(View):
         With ``blocks="shift"``: arms that every request has, once each or so many times, and that are
         never listed. The answer is about the other arms. See ``docs/plates.md``.
     audit : bool
-        Whether to test, before an answer is final, that the means are linear in the features, by a
-        few extra evaluations (20, or a tenth of those so far). If the answer does not assume it,
-        there is nothing to test. See ``docs/features.md``.
+        Whether to test that the means are linear in the features, by a few extra evaluations (24, and
+        at most a tenth of all if that is more). If the answer does not assume it, there is nothing to
+        test. See ``docs/features.md``.
 
     Examples
     --------

@@ -82,21 +82,6 @@ def test_an_easy_study_says_nothing() -> None:
     assert likely_tie(study) is None
 
 
-def test_the_likely_cause_comes_first() -> None:
-    flips = np.random.default_rng(0)
-    study = shortlist.Study(arms=list("abcd"), m=1, sigma=0.1, epsilon=0.01, seed=0)
-    found = said(study, lambda trial: float(flips.random() < MEANS[trial.arm]), 25)
-    assert str(found[0]).startswith("All results are 0 or 1")
-    assert "study.continued(sigma='bounded', reward_range=(0, 1))" in str(found[0])
-    bounded = study.continued(sigma="bounded", reward_range=(0, 1))
-    assert bounded.evaluations == study.evaluations
-    waits = np.random.default_rng(0)
-    skewed = shortlist.Study(arms=list("abcd"), m=1, sigma=0.3, seed=0)
-    said(skewed, lambda trial: 0.5 + waits.exponential(0.5), 100)
-    [noise] = [each for each in skewed.health() if each.name == "noise"]
-    assert noise.words.startswith("The results are skewed: few are very large")
-
-
 def test_a_rejection_is_said_once_and_nothing_else_with_it() -> None:
     dose = np.linspace(0.0, 10.0, 30)
     study = shortlist.Study(dose[:, None], m=3, sigma=0.1, epsilon=0.02, seed=0)

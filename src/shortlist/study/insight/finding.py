@@ -9,14 +9,12 @@ from shortlist.noise.spread import Level
 
 ASSUMED = {  # what a finding of this name contradicts
     "fit": "that the means are linear in the features",
-    "curvature": "that the means are linear in the features",
     "noise": "that the noise is no larger than σ",
     "normal": "that the noise is normal",
     "shift": "that there is no plate or day effect",
-    "S": "that ‖θ‖ is at most S",
     "scaling": "that the numbers are accurate enough (scaling)",
 }
-BADGES = {"curvature": "curved", "normal": "noise not normal", "shift": "plate or day effect"}
+BADGES = {"normal": "noise not normal", "shift": "plate or day effect"}
 
 
 @dataclass(frozen=True)

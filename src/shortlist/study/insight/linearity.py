@@ -1,316 +1,520 @@
-"""Two tests of whether the means are linear in the features, valid whatever chose the arms.
+"""The test of whether means are linear in the features, by arms that were fixed before any result.
 
-Both hold for any σ-sub-Gaussian noise, as the guarantee does: normal noise is not assumed, nor a
-design that was fixed in advance. Both are e-values: numbers whose expectation is at most 1 if the
-means are linear, so that they exceed 1/α with probability α at most. ``docs/proofs.md`` has the
-proofs. Over a whole study a linear truth is rejected with probability ``LEVEL`` at most.
-
-*While results come in* (``evidence``). Let arm a have n_a results of average ȳ_a. At the true
-means μ, for every ρ > 0,
-
-    Π_a (1 + n_a/ρ)^(−1/2) · exp(½ Σ_a n_a²/(n_a + ρ) · (ȳ_a − μ_a)²/σ_a²)
-
-is a supermartingale that begins at 1, and ever exceeds 1/α with probability α at most (Ville). If
-the means are linear, its least value over all linear means is no larger than at the true ones.
-
-*At the stop* (``lack_of_fit``). The arms of an audit are chosen before any of its results is
-known. Let z_a = √n_a(ȳ_a − x_aᵀθ)/σ_a, and C be a covariance of departures from a line, in the same
-units, that the plan of the audit fixes. At the true θ, given the past,
-exp(½ zᵀC(I + C)⁻¹z)/√det(I + C) has expectation 1 at most. The past has a supermartingale of its
-own, exp(½ sᵀ(V + W)⁻¹s)·√(det W/det(V + W)) with s = V(θ̂ − θ) (de la Peña et al. 2004). Their product is an e-value at the true θ; the test takes the θ at which it is
-least, and averages over several C and W.
+A shape is a way in which means may depart from linear ones: a square, a product or a cube of features. It
+is fitted as one more feature. If the means are linear its coefficient is 0, and the estimate over its
+standard error is normal, or Student's. That holds for results of arms that were fixed beforehand: those of
+the first plan, and of a list that is made with it (``fixed_arms``). At fixed lengths of that list the
+test is made, each time with a share of its level. ``docs/proofs.md`` has the proof.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
-from shortlist.arrays import Reals
+from shortlist.arrays import Integers, Mask, Reals
+from shortlist.linalg import even
+from shortlist.problem import Problem
+from shortlist.proof.contrasts import TINY, sums_of
+from shortlist.proof.evidence import Pairs
+from shortlist.proof.increments import Student, SubGaussian, log_sum
+from shortlist.proof.plan import Plan
 
-LEVEL = 0.01
-WHILE_RUNNING = 0.2  # the share of the level for the test while results come in
-PRIORS = (1.0, 10.0, 100.0)  # ρ: deviations of σ, of σ/√10 and of σ/10
-SIZES = (0.1, 0.3, 1.0, 3.0)  # of departures, in σ
-RANGES = (1.0, 0.3)  # over which departures are alike, in usual distances between arms
-FACTORS = (1.0, 10.0, 100.0)  # of W: the larger, the less is paid, and the less is the past worth
-DRAWS, FOUND = 100, 0.9  # of noise, to find what misfit is found with probability 0.9
-LEAST_SINGULAR = 1e-14  # of the largest singular value: smaller ones are rounding errors
+LEVEL = 0.01  # of all tests of a study
+FIRST_SHARE = 0.85  # of the level, for the first test
+OF_PLANS = 0.1  # of the level, for the plans of a search
+SIZES = (0.1, 0.3, 1.0)  # of coefficients, in σ, as bets are made
+CUBES = 0.25  # of the level, for cubes, and as much for a level that the features cannot express;
+# over the rest, which is for squares and products
+MOST_SHAPES = 300  # beyond, products are left out
+CONSIDERED = 1000  # arms among which those to evaluate are chosen
+STEPS = 100  # of the design
+FEWEST = 24  # evaluations of the first test; with few arms twice their number
+FLAT = 1e-9  # of the length of a column: what varies less does not vary
+SPANNED = 1e-6  # of the length of a shape: no more is left, by rounding, of one that is linear
+SMALL = 1e-8  # of the largest singular value: less is rounding
+ROUNDING = 1e-11  # of the largest mean: what averages and predictions may be off by
+OFTEN = 0.9  # the probability with which a misfit of the size that is named is found
+_SHAPES: WeakKeyDictionary[Problem, Shapes] = WeakKeyDictionary()
 
 
-class Sample(NamedTuple):
-    """Results of some arms: which, their features, how many, their averages, the noise of one."""
+def share_of_test(k: int) -> float:
+    """The share of the level of the k-th test, from 0 on: all of them add up to 0.9.
 
-    arms: NDArray[np.int64]
-    features: Reals
+    Examples
+    --------
+    >>> share_of_test(0), round(share_of_test(1), 3), round(sum(map(share_of_test, range(9999))), 3)
+    (0.85, 0.025, 0.9)
+    """
+    rest = 1.0 - FIRST_SHARE - OF_PLANS
+    return FIRST_SHARE if k == 0 else rest / (k * (k + 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Shapes:
+    """Departures from linear means that are looked for, at some of the arms.
+
+    Attributes
+    ----------
+    arms : array of int
+        Those that are considered, sorted.
+    x : array, arms × rank
+        The features.
+    columns : array, arms × shapes
+        The departures: nothing of them is linear, and their mean square over the arms is 1.
+    shares : array
+        Of the level, for every shape.
+    terms : list of tuple of int
+        The columns of features that are multiplied; none for a level.
+    """
+
+    arms: Integers
+    x: Reals
+    columns: Reals
+    shares: Reals
+    terms: list[tuple[int, ...]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Shapes:
+        """Squares and products, cubes beside squares, and a level if the features cannot express it.
+
+        Examples
+        --------
+        >>> dose = np.arange(6.0)[:, None]
+        >>> Shapes.of(Problem.of(dose, 1, sigma=1.0, intercept=True)).terms
+        [(0, 0), (0, 0, 0)]
+        """
+        if problem not in _SHAPES:
+            _SHAPES[problem] = cls._of(problem)
+        return _SHAPES[problem]
+
+    @classmethod
+    def _of(cls, problem: Problem) -> Shapes:
+        arms = np.flatnonzero(problem.listable)
+        if len(arms) > CONSIDERED:
+            arms = np.sort(np.random.default_rng(0).choice(arms, CONSIDERED, replace=False))
+        x, z = problem.orthonormal[arms], even(problem.features[arms])
+        z = z - z.mean(axis=0)
+        spread = np.sqrt((z**2).mean(axis=0))
+        varied = np.flatnonzero(spread > FLAT)
+        z = z[:, varied] / spread[varied]
+        pairs = list(itertools.combinations_with_replacement(range(len(varied)), 2))
+        if len(pairs) > MOST_SHAPES:
+            pairs = [(k, k) for k in range(len(varied))]
+        one, other = np.array(pairs, np.int64).reshape(-1, 2).T
+        line = np.column_stack([np.ones(len(x)), x])
+        squares, first = _beyond(line, z[:, one] * z[:, other])
+        cubes, second = _beyond(np.column_stack([line, z**2]), z**3)
+        level, third = _beyond(x, np.ones((len(x), 1)))
+        terms = [pairs[k] for k in first] + [(int(k),) * 3 for k in second] + [()] * len(third)
+        groups = [
+            (1.0 - CUBES, len(first)),
+            (CUBES, len(second)),
+            (CUBES, len(third)),
+        ]
+        total = max(sum(share for share, many in groups if many), TINY)
+        shares = np.concatenate([np.full(n, share / total / max(n, 1)) for share, n in groups])
+        named = [tuple(int(varied[k]) for k in term) for term in terms]
+        return cls(arms, x, np.hstack([squares, cubes, level]), shares, named)
+
+    def rows(self, arms: Integers) -> tuple[Integers, Mask]:
+        """The rows of these arms, and which of them have one."""
+        at = np.minimum(np.searchsorted(self.arms, arms), len(self.arms) - 1)
+        return at, self.arms[at] == arms
+
+
+def _beyond(line: Reals, columns: Reals) -> tuple[Reals, Integers]:
+    """What is left of columns that linear means cannot express, of mean square 1, and which these are."""
+    left, sizes, _ = np.linalg.svd(line, full_matrices=False)
+    left = left[:, sizes > SMALL * sizes[0]]
+    lengths = np.linalg.norm(columns, axis=0)
+    for _ in range(2):  # once more, for what rounding left
+        columns = columns - left @ (left.T @ columns)
+    rest = np.linalg.norm(columns, axis=0)
+    some = np.flatnonzero(rest > SPANNED * lengths)
+    return columns[:, some] / rest[some] * np.sqrt(len(columns)), some
+
+
+def fixed_arms(
+    shapes: Shapes, first: Integers, allowed: Mask, count: int, each: int, *, again: bool = True
+) -> Integers:
+    """A list of arms to evaluate beside a first plan, by which the shapes are found best.
+
+    It maximises the product of what is known of the coefficients (each with its share as exponent). Of a
+    list for more evaluations it is the beginning.
+
+    Parameters
+    ----------
+    shapes : Shapes
+        What is looked for.
+    first : array of int
+        How many results the first plan has of each of ``shapes.arms``.
+    allowed : array of bool
+        Which of them may be evaluated.
+    count : int
+        How many evaluations.
+    each : int
+        How many of an arm follow one another.
+    again : bool
+        Whether an arm may come again later.
+
+    Examples
+    --------
+    >>> dose = Shapes.of(Problem.of(np.arange(9.0)[:, None], 1, sigma=1.0, intercept=True))
+    >>> ends = np.array([4, 0, 0, 0, 0, 0, 0, 0, 4])
+    >>> fixed_arms(dose, ends, np.ones(9, bool), count=8, each=2).tolist()
+    [3, 3, 5, 5, 0, 0, 8, 8]
+    """
+    x, v = shapes.x, shapes.columns
+    w = allowed / max(allowed.sum(), 1)
+    for _ in range(STEPS if v.shape[1] else 0):
+        pulls = first + FEWEST * w
+        root = np.sqrt(pulls)[:, None]
+        fitted = np.linalg.lstsq(root * x, root * v, rcond=None)[0]
+        squares = (v - x @ fitted) ** 2
+        w = w * (squares @ (shapes.shares / np.maximum(pulls @ squares, TINY)))
+        w = w / w.sum()
+    turns, given = np.zeros(-(-count // each), np.int64), np.zeros(len(w))
+    for turn in range(len(turns)):
+        turns[turn] = np.argmax(w / (given + 0.5) * (1.0 - 1e-9 * np.arange(len(w)) / len(w)))
+        given[turns[turn]] += 1.0 if again else np.inf
+    return np.repeat(shapes.arms[turns], each)[:count]
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Results of arms that were fixed beforehand, by arm, or by arm and block.
+
+    Attributes
+    ----------
+    arms, counts, means : array
+        Of which arm, how many results, their average.
+    squares : array
+        The sum of their squares around that.
+    noise : array
+        The variance of one result; up to one factor where that is not known.
+    kind : {"known", "one", "own"}
+        Whether σ is known, one that is not, or another one for every arm.
+    blocks : array of int, optional
+        On which block they are, where results of a block share a level.
+    ranges : bool
+        Whether nothing is known of the noise but that results lie within 2σ: of a block they may depend
+        on each other.
+    """
+
+    arms: Integers
     counts: Reals
     means: Reals
-    sigmas: Reals
+    squares: Reals
+    noise: Reals
+    kind: str = "known"
+    blocks: Integers | None = None
+    ranges: bool = False
+    features: Reals = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # of a comparison
+
+    @classmethod
+    def of(
+        cls, problem: Problem, arms: Integers, values: Reals, blocks: Integers | None = None
+    ) -> Sample:
+        """Of single results."""
+        shared = np.zeros(len(arms), np.int64) if blocks is None else blocks
+        cells, of = np.unique(np.column_stack([shared, arms]), axis=0, return_inverse=True)
+        of = of.ravel()
+        counts = sums_of(of, np.ones(len(arms)), len(cells))
+        means = sums_of(of, values, len(cells)) / counts
+        squares = sums_of(of, (values - means[of]) ** 2, len(cells))
+        given = cells[:, 1], counts, means, squares, *noise_of(problem, cells[:, 1])
+        return cls(*given, None if blocks is None else cells[:, 0], problem.noise.takes_range)
+
+    @property
+    def weighed(self) -> Reals:
+        """By what results are weighted: the noise where something is known of it."""
+        return np.ones(len(self.arms)) if self.kind == "own" else self.noise
+
+
+def noise_of(problem: Problem, arms: Integers) -> tuple[Reals, str]:
+    """The variance of results of these arms, and how it is known."""
+    relative = problem.relative_noise[arms]
+    if not problem.noise.needs_replicates:
+        return problem.sigma**2 * relative, "known"
+    one = problem.noise.suited(False, False, own_sigma=False, one_sigma=True)
+    return relative, "one" if one else "own"
+
+
+class Fit(NamedTuple):
+    """The coefficient of every shape: estimate, standard error, degrees of freedom."""
+
+    estimates: Reals
+    errors: Reals  # infinite where nothing is known
+    degrees: Reals
+
+    @classmethod
+    def of(cls, sample: Sample, x: Reals, columns: Reals) -> Fit:
+        """Of least squares on linear features, levels of blocks, and one shape at a time."""
+        weights, information, left = weights_of(sample, x, columns)
+        found = sample.means @ weights
+        variances, degrees = _variances(sample, weights, left, found, information)
+        off = (ROUNDING * np.abs(sample.means).max()) ** 2 * (weights**2).sum(axis=0)
+        seen = (information > 0.0) & (degrees > 0.0)
+        return cls(found, np.where(seen, np.sqrt(variances + off), np.inf), degrees)
+
+
+def weights_of(sample: Sample, x: Reals, columns: Reals) -> tuple[Reals, Reals, Reals]:
+    """Weights of the averages in the coefficient of every shape, its information, and what is nuisance.
+
+    Both are 0 where the results say nothing of a shape. The last is an orthonormal basis.
+    """
+    root, known = np.sqrt(sample.counts / sample.weighed), x
+    if sample.blocks is not None:
+        level = np.unique(sample.blocks, return_inverse=True)[1]
+        known = np.column_stack([x, np.eye(int(level.max()) + 1)[level]])
+    left, sizes, _ = np.linalg.svd(root[:, None] * known, full_matrices=False)
+    left = left[:, sizes > SMALL * sizes[0]]
+    shape = root[:, None] * columns
+    lengths = np.linalg.norm(shape, axis=0)
+    for _ in range(2):  # once more, for what rounding left
+        shape = shape - left @ (left.T @ shape)
+    information = (shape**2).sum(axis=0)
+    information[information <= (SPANNED * lengths) ** 2] = 0.0
+    seen = information > 0.0
+    weights = root[:, None] * shape * seen / np.where(seen, information, 1.0)
+    return weights, information, left
+
+
+def _variances(
+    sample: Sample, weights: Reals, left: Reals, found: Reals, information: Reals
+) -> tuple[Reals, Reals]:
+    """Of the coefficients, with degrees of freedom."""
+    many, known = np.full(len(found), np.inf), np.where(information > 0.0, information, 1.0)
+    if sample.kind == "known":
+        if not (sample.ranges and sample.blocks is not None):
+            return 1.0 / known, many
+        block = np.unique(sample.blocks, return_inverse=True)[1]  # whatever results of one share
+        reach = np.zeros((int(block.max()) + 1, len(found)))
+        np.add.at(reach, block, np.abs(weights) * np.sqrt(sample.noise)[:, None])
+        return (reach**2).sum(axis=0), many
+    if sample.kind == "one":
+        y = np.sqrt(sample.counts / sample.noise) * sample.means
+        for _ in range(2):
+            y = y - left @ (left.T @ y)
+        total = float((sample.squares / sample.noise).sum()) + float(y @ y)
+        free = float(sample.counts.sum()) - left.shape[1] - 1.0
+        spread = np.maximum(total - found**2 * information, 0.0) / max(free, 1.0)
+        return spread / known, np.full(len(found), max(free, 0.0))
+    used = np.abs(weights) > 1e-9 * np.abs(weights).max(axis=0, initial=0.0)
+    degree = np.maximum(sample.counts - 1.0, 1.0)[:, None]
+    parts = weights**2 * used * (sample.squares / sample.counts)[:, None] / degree
+    variances = parts.sum(axis=0)
+    degrees = variances**2 / np.maximum((parts**2 / degree).sum(axis=0), TINY)  # Satterthwaite's
+    alone = (used & (sample.counts < 2.0)[:, None]).any(axis=0)
+    return variances, np.where(alone, 0.0, np.minimum(degrees, 1e6))
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What an audit found."""
+    """What a test found.
 
-    rejected: bool  # whether the means are not linear
-    evidence: float  # ln of the e-value against a linear model
-    needed: float  # above which it rejects
-    test: _Test | None  # None if every evaluation failed
+    Attributes
+    ----------
+    level : float
+        The share of the level that this test has.
+    fit : Fit or None
+        Of the shapes; None if no result came in.
+    shares : array
+        Of the level, for every shape.
+    """
+
+    level: float
+    fit: Fit | None
+    shares: Reals
 
     @cached_property
-    def detectable(self) -> tuple[float, float]:
-        """The misfit of a typical arm of the audit, and of all arms, that would have been found.
+    def p(self) -> Reals:
+        """Of every shape, over its share: about the smallest level at which it would be found."""
+        from scipy.special import ndtr, stdtr
 
-        Half of the arms of the audit show a smaller one. Of all arms evaluated it is the root mean
-        square, with random signs. Either is found with probability 0.9 if the noise is normal, and
-        infinite where none is. Computed when it is asked for: it takes longer than the test itself.
+        if self.fit is None:
+            return np.ones(0)
+        t = np.abs(self.fit.estimates / self.fit.errors)
+        t = np.where(np.isfinite(self.fit.errors), t, 0.0)
+        degrees = np.where(np.isfinite(self.fit.degrees), self.fit.degrees, 1.0)
+        tails = np.where(
+            np.isfinite(self.fit.degrees), stdtr(np.maximum(degrees, 1.0), -t), ndtr(-t)
+        )
+        return np.asarray(np.minimum(2.0 * tails / self.shares, 1.0))
+
+    @property
+    def least(self) -> float:
+        """The p-value of the test, with Bonferroni's correction."""
+        return float(self.p.min(initial=1.0))
+
+    @property
+    def shape(self) -> int:
+        """The shape that improves the fit most."""
+        return int(np.argmin(self.p))
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the means are not linear."""
+        return self.least <= self.level
+
+    @cached_property
+    def detectable(self) -> float:
+        """The misfit, in the root mean square over all arms, of a typical shape that would be found.
+
+        With a probability of 0.9; infinite if half of the shapes would never be.
         """
-        return (math.inf, math.inf) if self.test is None else self.test.detectable(self.needed)
+        from scipy.special import ndtri, stdtrit
+
+        if self.fit is None or not len(self.shares):
+            return np.inf
+        tails = 0.5 * self.level * self.shares
+        finite = np.isfinite(self.fit.degrees)
+        degrees = np.where(finite, np.maximum(self.fit.degrees, 1.0), 1.0)
+        limits = np.where(finite, -stdtrit(degrees, tails), -ndtri(tails))
+        return float(np.median((limits + ndtri(OFTEN)) * self.fit.errors))
 
 
-def evidence(sample: Sample) -> float:
-    """Ln of the e-value against a linear model; above ln(1/α) it rejects at level α, at any time.
-
-    The sample is of all results so far, however their arms were chosen.
-
-    Examples
-    --------
-    >>> line = np.column_stack([np.ones(5), np.arange(5.0)])
-    >>> many = np.full(5, 10.0)
-    >>> straight = Sample(np.arange(5), line, many, 2.0 * np.arange(5.0), np.ones(5))
-    >>> bent = straight._replace(means=np.arange(5.0) ** 2)
-    >>> evidence(straight) < 0.0, evidence(bent) > math.log(1000.0)
-    (True, True)
-    """
-    return _evidence(sample, lambda weights: sample.features @ _fit(sample, weights))
-
-
-def evidence_at_most(sample: Sample) -> float:
-    """What ``evidence`` is at most, in a fraction of the time: its value at one linear model.
-
-    Examples
-    --------
-    >>> line = np.column_stack([np.ones(5), np.arange(5.0)])
-    >>> counts = np.array([1.0, 5.0, 1.0, 20.0, 1.0])
-    >>> bent = Sample(np.arange(5), line, counts, np.arange(5.0) ** 2, np.ones(5))
-    >>> evidence(bent) < evidence_at_most(bent) < 1.2 * evidence(bent)
-    True
-    """
-    root = np.sqrt(sample.counts) / sample.sigmas
-    theta = np.linalg.lstsq(sample.features * root[:, None], sample.means * root, rcond=None)[0]
-    means = sample.features @ theta
-    return _evidence(sample, lambda _: means)
-
-
-def _evidence(sample: Sample, means_for: Callable[[Reals], Reals]) -> float:
-    """Ln of the e-value against the means that are given for the weights of each ρ."""
-    values = []
-    for prior in PRIORS:
-        weights = sample.counts**2 / (sample.counts + prior) / sample.sigmas**2
-        misses = sample.means - means_for(weights)
-        penalty = np.log1p(sample.counts / prior).sum()
-        values.append(0.5 * float((weights * misses**2).sum() - penalty))
-    return _log_mean(np.array(values))
-
-
-def _log_mean(logs: Reals) -> float:
-    """The logarithm of the mean of numbers that are given by their logarithms."""
-    return float(np.logaddexp.reduce(logs)) - math.log(len(logs))
-
-
-def _fit(sample: Sample, weights: Reals) -> Reals:
-    """The θ of weighted least squares; one of them where the arms do not span the features.
-
-    Weights may differ by many orders of magnitude, and a direction that is lost would make the
-    least value too large. So nothing is squared, and long rows come first, as Householder's
-    method wants them.
-    """
-    rows = sample.features * np.sqrt(weights)[:, None]
-    order = np.argsort(-np.abs(rows).max(axis=1, initial=0.0), kind="stable")
-    scale = np.linalg.norm(rows, axis=0)
-    scale[scale == 0.0] = 1.0
-    left, triangle = np.linalg.qr(rows[order] / scale)
-    theta = np.zeros(rows.shape[1])
-    for _ in range(2):  # and once more for what rounding left
-        misses = (sample.means - sample.features @ theta) * np.sqrt(weights)
-        step = np.linalg.lstsq(triangle, left.T @ misses[order], rcond=LEAST_SINGULAR)[0]
-        theta = theta + step / scale
-    return theta
-
-
-def lack_of_fit(fresh: Sample, past: Sample, rows: Reals, level: float) -> Verdict:
-    """Test fresh results against every θ, each weighed by what the results of the past say of it.
-
-    Parameters
-    ----------
-    fresh : Sample
-        The audit's results, of arms chosen before any of them was known.
-    past : Sample
-        All results until then, however their arms were chosen.
-    rows : array, N columns
-        W is rowsᵀrows: any positive definite matrix that was fixed in advance, best about the
-        information of a few evaluations spread over the features. Ten and a hundred times as much is
-        tried too.
-    level : float
-        The probability with which a linear truth may be rejected.
+def lack_of_fit(problem: Problem, sample: Sample, level: float) -> Verdict:
+    """Test results of arms that were fixed beforehand against linear means.
 
     Examples
     --------
     >>> dose = np.arange(20.0)
-    >>> line = np.column_stack([np.ones(20), dose])
-    >>> two = np.array([0, 19])
-    >>> ends = Sample(two, line[two], np.full(2, 50.0), np.array([0.0, 1.0]), np.ones(2))
-    >>> bell = 5.0 * np.exp(-((dose - 8.0) ** 2) / 8.0)
-    >>> fresh = Sample(np.arange(20), line, np.ones(20), bell, np.ones(20))
-    >>> lack_of_fit(fresh, ends, np.eye(2), 0.01).rejected
-    True
-    >>> lack_of_fit(fresh._replace(means=dose / 19.0), ends, np.eye(2), 0.01).rejected
-    False
+    >>> problem = Problem.of(dose[:, None], 1, sigma=1.0, intercept=True)
+    >>> arms = np.repeat([0, 6, 13, 19], 6)
+    >>> for means in (dose, (dose - 10.0) ** 2 / 20.0):
+    ...     values = means[arms] + np.random.default_rng(0).standard_normal(24)
+    ...     verdict = lack_of_fit(problem, Sample.of(problem, arms, values), 0.01)
+    ...     print(verdict.rejected, round(verdict.detectable, 2))
+    False 0.67
+    True 0.67
     """
-    theta = _fit(past, past.counts / past.sigmas**2)
-    test = _Test(fresh, past, rows)
-    misses = fresh.means - fresh.features @ theta
-    against = float(test.evidence((test.root * misses)[None])[0])
-    needed = math.log(1.0 / level)
-    return Verdict(against > needed, against, needed, test)
+    shapes = Shapes.of(problem)
+    at, known = shapes.rows(sample.arms)
+    if not known.any() or not len(shapes.shares):
+        return Verdict(level, None, shapes.shares)
+    if sample.kind == "own" and sample.blocks is not None:
+        fit = _by_blocks(sample, shapes, at, known)
+    else:
+        some = _only(sample, known)
+        fit = Fit.of(some, shapes.x[at[known]], shapes.columns[at[known]])
+    return Verdict(level, fit, shapes.shares)
 
 
-class _Test:
-    """The e-value of an audit as a function of z at θ̂: quadratic forms, each with a constant.
+class Plans:
+    """Evidence by the plans of a search, each of which was fixed before its own results.
 
-    With A = V(V + W)⁻¹V and H = C(I + C)⁻¹, the least of ½dᵀAd + ½(z − Bd)ᵀH(z − Bd) over d = θ − θ̂ is
-    half of what is left of H^½z by least squares on A^½ and H^½B, one above the other. A departure
-    of one arm alone has H = h e eᵀ, and so h/(1 + h l) for the square of z, l = xᵀA⁻¹x. Arms of the
-    plan without results have z = 0 and count as departures that nothing supports or contradicts.
+    That of the core, for a shape's coefficient in place of a difference of two means, in either direction.
     """
 
-    def __init__(self, fresh: Sample, past: Sample, weights: Reals) -> None:
-        self._fresh, self._past = fresh, past
-        self.root = np.sqrt(fresh.counts) / fresh.sigmas
-        rows = self._rows = fresh.features * self.root[:, None]
-        # In coordinates in which W is the identity, V is diagonal, with these squares.
-        corner = np.linalg.qr(weights)[1].T
-        weighted = past.features * (np.sqrt(past.counts) / past.sigmas)[:, None]
-        triangle = np.linalg.qr(np.linalg.solve(corner, weighted.T).T)[1]
-        _, sizes, turn = np.linalg.svd(triangle)
-        self._sizes = np.concatenate([sizes, np.zeros(len(corner) - len(sizes))])
-        self._axes = np.linalg.solve(corner, fresh.features.T).T @ turn.T
-        self._into = turn @ np.linalg.inv(corner)
-        along = self._axes * self.root[:, None]  # B in these coordinates
-        squares = self._sizes**2
-        known = [
-            (squares / np.sqrt(squares + f), 0.5 * np.log1p(squares / f).sum()) for f in FACTORS
+    def __init__(self, problem: Problem, kind: str, sizes: float) -> None:
+        self.shapes = Shapes.of(problem)
+        self.pairs = Pairs(np.arange(2), max(len(self.shapes.shares), 2))
+        guesses = [np.full(len(self.pairs), part * sizes) for part in SIZES]
+        known = kind == "known"
+        self.evidence = [
+            SubGaussian(self.pairs, g) if known else Student(self.pairs, g) for g in guesses
         ]
-        unit = float(np.median(fresh.sigmas)) * self.root
-        alike = [np.eye(len(rows)), *(_likeness(fresh.features, each) for each in RANGES)]
-        self._forms, constants = [], []
-        for likeness in alike:
-            values, vectors = np.linalg.eigh(unit[:, None] * likeness * unit)
-            values = np.maximum(values, 0.0)
-            for size in SIZES:
-                grown = size**2 * values
-                shrunk = (vectors * np.sqrt(grown / (1.0 + grown))) @ vectors.T
-                for confined, paid in known:  # A^½, and what P pays for it
-                    self._forms.append(shrunk @ _left_over(confined, shrunk @ along) @ shrunk)
-                    constants.append(-0.5 * float(np.log1p(grown).sum()) - paid)
-        self._constants = np.array(constants)
-        grown = (np.array(SIZES)[:, None] * unit) ** 2
-        shares, alone, constants = grown / (1.0 + grown), [], []
-        for confined, paid in known:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                reach = np.where(along == 0.0, 0.0, (along / confined) ** 2).sum(axis=1)
-            alone.append(shares / (1.0 + shares * reach))
-            constants.append(-0.5 * np.log1p(grown) - paid)
-        self._alone = np.concatenate(alone)  # one row per size and W, one column per arm
-        self._alone_constants = np.concatenate(constants)
 
-    def evidence(self, z: Reals) -> Reals:
-        """Ln of the e-value of every row of z; departures of single arms are one group."""
-        squares = np.array([np.einsum("ri,ri->r", z @ form, z) for form in self._forms])
-        logs = 0.5 * squares + self._constants[:, None]
-        alone = 0.5 * self._alone * z[:, None, :] ** 2 + self._alone_constants
-        groups = len(RANGES) + 2
-        together = np.logaddexp.reduce(logs, axis=0) - math.log(len(logs))
-        singles = np.logaddexp.reduce(alone.reshape(len(z), -1), axis=1)
-        singles -= math.log(alone[0].size)
-        share = math.log((groups - 1) / groups), math.log(1 / groups)
-        return np.asarray(np.logaddexp(together + share[0], singles + share[1]))
+    def after(self, sample: Sample, noise: Reals) -> None:
+        """Take in the results of a plan; ``noise`` are variances as they seemed before."""
+        at, known = self.shapes.rows(sample.arms)
+        if not known.any():
+            return
+        some = _only(sample, known)
+        found = _OfPlan(
+            some, self.shapes.x[at[known]], self.shapes.columns[at[known]], noise[known]
+        )
+        for each in self.evidence:
+            each.after(cast(Plan, found))
 
-    def detectable(self, needed: float) -> tuple[float, float]:
-        """The misfit found 9 times in 10, at a typical arm of the audit and of random signs over all.
+    @property
+    def log_e(self) -> float:
+        """The logarithm of the average of all evidence."""
+        return float(log_sum(self._logs))
 
-        A misfit of an arm that was evaluated before is in θ̂ as well. θ̂ is taken to be normal, which
-        it is but for the choice of the arms.
-        """
-        generator = np.random.default_rng(0)
-        noise = generator.standard_normal((DRAWS, len(self.root)))
-        seen = self._sizes > LEAST_SINGULAR * self._sizes[0]
-        errors = generator.standard_normal((DRAWS, int(seen.sum()))) / self._sizes[seen]
-        noise += errors @ (self._axes[:, seen] * self.root[:, None]).T
-        every = np.union1d(self._fresh.arms, self._past.arms)
-        shifts = self._shifts(every)
-        signs = np.where(generator.random((DRAWS, len(every))) < 0.5, -1.0, 1.0)
-        spread = self._found(noise, signs @ shifts, needed)
-        own = shifts[np.isin(every, self._fresh.arms[self._fresh.counts > 0.0])]
-        # The less of it is left in every form, the harder it is to find.
-        left = [np.einsum("ai,ij,aj->a", own, form, own) for form in self._forms]
-        alone = (self._alone[:, None, :] * own**2).max(axis=(0, 2))
-        order = np.argsort(np.maximum(np.max(left, axis=0), alone), kind="stable")
-        typical = own[[order[(len(order) - 1) // 2]]]
-        return self._found(noise, typical, needed), spread
+    @property
+    def shape(self) -> int:
+        """The shape that has most."""
+        return int(np.argmax(self._logs)) % len(self.shapes.shares)
 
-    def _shifts(self, arms: NDArray[np.int64]) -> Reals:
-        """What a misfit of 1 at each arm does to z, one row per arm."""
-        fresh, past = self._fresh, self._past
-        shifts = (arms[:, None] == fresh.arms) * self.root
-        seen = self._sizes > LEAST_SINGULAR * self._sizes[0]
-        into = (past.features @ self._into.T)[:, seen] / self._sizes[seen] ** 2
-        moved = into * (past.counts / past.sigmas**2)[:, None]  # θ̂ per misfit of a past arm
-        predicted = moved @ (self._axes[:, seen] * self.root[:, None]).T
-        shifts[np.searchsorted(arms, past.arms)] -= predicted
-        return np.asarray(shifts)
-
-    def _found(self, noise: Reals, shift: Reals, needed: float) -> float:
-        """The size of a shift that takes the e-value over its limit in 9 of 10 draws."""
-
-        def share(size: float) -> float:
-            return float(np.mean(self.evidence(noise + size * shift) > needed))
-
-        high = float(np.median(1.0 / self.root[self.root > 0.0]))
-        largest = 1e4 * high
-        while share(high) < FOUND:
-            high *= 2.0
-            if high > largest:
-                return math.inf
-        low = 0.0
-        while high - low > 0.02 * high:
-            middle = (low + high) / 2.0
-            low, high = (low, middle) if share(middle) >= FOUND else (middle, high)
-        return high
+    @property
+    def _logs(self) -> Reals:
+        count = len(self.shapes.shares)
+        b, c = np.repeat([0, 1], count), np.tile(np.arange(count), 2)
+        logs = [np.maximum(each.log_e(b, c, 0.0), 0.0) for each in self.evidence]
+        weights = np.log(np.tile(self.shapes.shares, 2) / (2.0 * len(logs)))
+        return np.concatenate([each + weights for each in logs])
 
 
-def _left_over(confined: Reals, rows: Reals) -> Reals:
-    """The projection onto what least squares leaves of the lower part of [diag(confined); rows]."""
-    stacked = np.vstack([np.diag(confined), rows])
-    scale = np.linalg.norm(stacked, axis=0)
-    scale[scale == 0.0] = 1.0
-    left, sizes, _ = np.linalg.svd(stacked / scale, full_matrices=False)
-    lower = left[len(confined) :, sizes > LEAST_SINGULAR * sizes[0]]
-    return np.asarray(np.eye(len(rows)) - lower @ lower.T)
+class _OfPlan:
+    """What evidence asks of a plan, of the coefficients of shapes: itself in place of its contrasts."""
+
+    def __init__(self, sample: Sample, x: Reals, columns: Reals, noise: Reals) -> None:
+        weights, information, left = weights_of(sample, x, columns)
+        self.found, self.contrasts = sample.means @ weights, self
+        self.variances, self.degrees = _variances(sample, weights, left, self.found, information)
+        if sample.kind == "own":  # the least of those arms, and not Satterthwaite's
+            used = np.abs(weights) > 1e-9 * np.abs(weights).max(axis=0, initial=0.0)
+            free = np.where(used, sample.counts[:, None] - 1.0, np.inf).min(axis=0, initial=np.inf)
+            self.degrees = np.where(np.isfinite(free), np.floor(free), 0.0)
+        seemed = self.variances
+        if sample.kind != "known":
+            seemed = (weights**2 * (noise / sample.counts)[:, None]).sum(axis=0)
+        self.information = np.where(information > 0.0, 1.0 / np.maximum(seemed, TINY), 0.0)
+        self.off = ROUNDING * np.abs(sample.means).max() * np.abs(weights).sum(axis=0)
+
+    def estimates(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
+        """The coefficients, or less than nothing of them, and their information."""
+        c = np.minimum(c, len(self.found) - 1)
+        return np.where(b == 0, 1.0, -1.0) * self.found[c], self.information[c]
+
+    def rounding(self, b: Integers, c: Integers) -> Reals:
+        """Those of averages."""
+        return self.off[np.minimum(c, len(self.found) - 1)]
+
+    def spread(self, b: Integers, c: Integers) -> tuple[Reals, Reals]:
+        """The variances as the plan shows them."""
+        c = np.minimum(c, len(self.found) - 1)
+        return self.variances[c], self.degrees[c]
 
 
-def _likeness(features: Reals, reach: float) -> Reals:
-    """How alike departures of neighbouring arms are thought to be: 1 for an arm and itself.
+def _only(sample: Sample, some: Mask) -> Sample:
+    blocks = None if sample.blocks is None else sample.blocks[some]
+    return Sample(
+        sample.arms[some],
+        sample.counts[some],
+        sample.means[some],
+        sample.squares[some],
+        sample.noise[some],
+        sample.kind,
+        blocks,
+        sample.ranges,
+    )
 
-    Features are in orthonormal columns, so distances are the same in every unit. Any likeness gives
-    a valid test; this one finds departures that change smoothly.
-    """
-    squares = ((features[:, None, :] - features[None, :, :]) ** 2).sum(axis=2)
-    usual = float(np.median(squares[squares > 0.0])) if (squares > 0.0).any() else 1.0
-    return np.asarray(np.exp(-0.5 * squares / (usual * reach**2)))
+
+def _by_blocks(sample: Sample, shapes: Shapes, at: Integers, known: Mask) -> Fit:
+    """By what each block makes of the shapes, of those blocks that have the most arms in common."""
+    assert sample.blocks is not None
+    arms, column = np.unique(at[known], return_inverse=True)
+    blocks, row = np.unique(sample.blocks[known], return_inverse=True)
+    table = np.full((len(blocks), len(arms)), np.nan)
+    table[row, column] = sample.means[known]
+    has = ~np.isnan(table)
+    kinds, of, number = np.unique(has, axis=0, return_inverse=True, return_counts=True)
+    best = int(np.argmax((number > 1) * number * kinds.sum(axis=1)))
+    each, use = table[of.ravel() == best][:, kinds[best]], arms[kinds[best]]
+    nothing = np.zeros(len(use))
+    one = Sample(use, nothing + 1.0, nothing, nothing, nothing + 1.0, blocks=nothing.astype(int))
+    weights = weights_of(one, shapes.x[use], shapes.columns[use])[0]
+    made, degrees = each @ weights, np.full(weights.shape[1], len(each) - 1.0)
+    seen = (degrees > 0.0) & weights.any(axis=0)
+    off = (ROUNDING * np.abs(each).max()) ** 2 * (weights**2).sum(axis=0)
+    errors = np.sqrt((made.var(axis=0) + off) / np.maximum(degrees, 1.0))
+    return Fit(made.mean(axis=0), np.where(seen, errors, np.inf), degrees)

@@ -13,8 +13,9 @@ from shortlist.features import MOST_WITHOUT
 from shortlist.noise.spread import HINT, Spread, p_value
 from shortlist.plans.guess_and_verify import MOST_ARMS
 from shortlist.printable import count
+from shortlist.problem import Problem
 from shortlist.study.answer import estimated
-from shortlist.study.insight.audit import audit_results, rests_on_features
+from shortlist.study.insight.audit import is_audited, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
 from shortlist.study.insight.linearity import LEVEL
 from shortlist.study.insight.shifts import (
@@ -63,12 +64,8 @@ def is_linearity_untested(study: View) -> bool:
     """Whether an answer assumes that the means are linear, and nothing has tested it."""
     if not rests_on_features(study.procedure):
         return False
-    if not study.procedure.relation.audited:
-        return not study.audit.wanted
     verdict = study.audit.verdict
-    if verdict is None or not study.audit.results:
-        return True
-    return all(map(math.isinf, verdict.detectable))  # nothing would have been found
+    return verdict is None or math.isinf(verdict.detectable)  # nothing would have been found
 
 
 def is_linearity_tested(study: View) -> bool:
@@ -80,11 +77,9 @@ def untested(study: View) -> str:
     """Why linearity was not tested, in a sentence."""
     what, audit = _assumed(study), study.audit
     if not audit.wanted:
-        why = (
-            "there is no audit within blocks; health compares the fit within them"
-            if study.problem.has_levels
-            else setting("audit", False)
-        )
+        return f"{what} was assumed, not tested ({setting('audit', False)}); {_evaluated(study)}."
+    if not is_audited(study.procedure):
+        why = "with shifts, and a σ of each arm that is not known, too little can be said of it"
         return f"{what} was assumed, not tested ({why}); {_evaluated(study)}."
     if not audit.results:
         return f"{what} was not tested: every evaluation made for it failed; {_evaluated(study)}."
@@ -96,37 +91,29 @@ def untested(study: View) -> str:
 
 def passed(study: View) -> str:
     """How linearity was tested and what would have been found, in a sentence."""
-    audit, what = study.audit, _assumed(study)
-    assert audit.verdict is not None
-    tested = len({trial.arm for trial in audit.results})
-    single, spread = audit.verdict.detectable
-    sizes = [f"of {single:.2g} at a typical one of them"] if math.isfinite(single) else []
-    sizes += [f"of {spread:.2g} spread over all"] if math.isfinite(spread) else []
-    before = audit_results(study.taken) - len(audit.results)
-    earlier = f", and by {before:,} before it" if before else ""
+    verdict, what = study.audit.verdict, _assumed(study)
+    assert verdict is not None
     span, gap = _span_and_gap(study)
     return (
-        f"{what} was tested by {len(audit.results):,} fresh evaluations of {tested:,} arms at the "
-        f"stop, which are not included in the pulls of the shortlist{earlier} (level "
-        f"{LEVEL * 100:g} %); {_evaluated(study)}. A misfit {' or '.join(sizes)} would have been found with "
-        f"probability 0.9, where the estimated means span {span:.2g} and ranks {study.problem.m} and "
-        f"{study.problem.m + 1} are {gap:.2g} apart: smaller departures, which can make the list "
-        "wrong, were not excluded."
+        f"{what} was tested at level {LEVEL * 100:g} % against squares, products and cubes of features, "
+        f"by the first plan and {count(len(study.audit.results), 'evaluation')} that were fixed with it; "
+        f"{_evaluated(study)}. A misfit of {verdict.detectable:.2g} (root mean square over the arms) "
+        f"would have been found with probability 0.9, where the estimated means span {span:.2g} and "
+        f"ranks {study.problem.m} and {study.problem.m + 1} are {gap:.2g} apart: smaller or other "
+        "departures, which can make the list wrong, were not excluded."
     )
 
 
 def passed_in_short(study: View) -> str:
     """How linearity was tested, in a few words."""
-    if study.audit.verdict is None:
-        so = "" if cannot_verify(study) else f": {without_linearity()}"
-        return f"tested as the results came in, but which misfits that finds is not known{so}"
-    least, where = _least_found(study)
+    assert study.audit.verdict is not None
+    least = study.audit.verdict.detectable
     if not is_test_too_coarse(study):
-        return f"tested: a misfit above {least:.2g}{where} would have been found"
+        return f"tested: a misfit above {least:.2g} would have been found"
     m, gap = study.problem.m, _span_and_gap(study)[1]
     so = "a smaller misfit can make the list wrong" if cannot_verify(study) else without_linearity()
     return (
-        f"tested, but a misfit below {least:.2g}{where} can go unnoticed, and ranks {m} and {m + 1} "
+        f"tested, but a misfit below {least:.2g} can go unnoticed, and ranks {m} and {m + 1} "
         f"are {gap:.2g} apart: {so}"
     )
 
@@ -134,21 +121,12 @@ def passed_in_short(study: View) -> str:
 def is_test_too_coarse(study: View) -> bool:
     """Whether linearity was tested, and a misfit that was not found may make the list wrong.
 
-    Two arms change places, by more than ε, if the misfits of both are half of their gap and ε. Where
-    nobody knows which misfits the test finds, any may.
+    Two arms change places, by more than ε, if the misfits of both are half of their gap and ε.
     """
     if not is_linearity_tested(study):
         return False
-    if study.audit.verdict is None:
-        return True
-    return 2.0 * _least_found(study)[0] > _span_and_gap(study)[1] + study.problem.epsilon
-
-
-def _least_found(study: View) -> tuple[float, str]:
-    """The misfit that the test would have found, and where: spread over the arms, or at one."""
     assert study.audit.verdict is not None
-    single, spread = study.audit.verdict.detectable
-    return (spread, "") if math.isfinite(spread) else (single, " at one arm")
+    return 2.0 * study.audit.verdict.detectable > _span_and_gap(study)[1] + study.problem.epsilon
 
 
 def _span_and_gap(study: View) -> tuple[float, float]:
@@ -305,20 +283,32 @@ def _has_level(study: View) -> bool:
 
 
 def departure(study: View) -> str:
-    """What contradicts means that are linear, or within c of linear, and the likely cause."""
+    """What contradicts means that are linear, and the likely cause."""
     rejection, shape = study.audit.rejection, study.procedure.relation.shape
     assert rejection is not None
     cause, words = _cause(study, spread(study))
     if cause in ("shift", "sigma"):  # then nothing can be said of the means
         return words
+    size = study.problem.noise.size
+    noise = f" with noise of {size}" if study.procedure.noise.uses_sigma else ""
     return (
-        f"the results contradict means that are {shape} in the features with noise of "
-        f"{study.problem.noise.size} "
-        f"(tested at level {LEVEL * 100:g} % after "
-        f"{rejection.evaluations:,} evaluations): arm {rejection.name!r} was measured at "
-        f"{rejection.measured:.3g}, but a linear model of the other results gives "
-        f"{rejection.predicted:.3g}. {words}"
+        f"the results contradict means that are {shape} in the features{noise}: "
+        f"{term_words(study.problem, rejection.term)} improves the fit ({p_value(rejection.p)}, "
+        f"tested at level {LEVEL * 100:g} % by {count(rejection.evaluations, 'evaluation')} of arms that "
+        f"were fixed beforehand). {words}"
     )
+
+
+def term_words(problem: Problem, term: tuple[int, ...]) -> str:
+    """A square, a product or a cube of features, or a level, in words."""
+    if not term:
+        return "a level that the features cannot express"
+    names = [
+        repr(problem.columns[k]) if problem.columns is not None else f"column {k}" for k in term
+    ]
+    if len(set(term)) > 1:
+        return f"{names[0]} times {names[1]}"
+    return f"the {'square' if len(term) == 2 else 'cube'} of {names[0]}"
 
 
 def cause_of_rejection(study: View) -> Cause:

@@ -288,10 +288,11 @@ def _tie(study: View, high: int | None) -> Tie | None:
 
 
 def _with_audit(study: View, more: float) -> float:
-    """The evaluations to the stop, plus those of the audit."""
+    """The evaluations to the stop, plus those of the audit that are still to come."""
     if not study.audit.wanted or not is_audited(study.procedure) or math.isinf(more):
         return more
-    return more + audit_size(study.problem.arms, study.evaluations + int(more))
+    made = len(study.audit.own(study.trials))
+    return more + max(audit_size(study.problem, study.evaluations + int(more)) - made, 0)
 
 
 def _projection(ends: Sequence[float], provided: str) -> Projection:

@@ -7,7 +7,7 @@ variance, groups beside arms: every arm has a mean of its own, so that it does n
 group has or how the means depend on features. σ plays no part in it. For independent normal noise the
 level is exact but for the adaptive choice of arms.
 
-**With ``blocks="shift"``** the same equations give the noise within blocks, and the fit of a linear model.
+**With ``blocks="shift"``** the same equations give the noise within blocks.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 from shortlist.advice import advise, goes_on
 from shortlist.arrays import Integers, Mask, Reals
 from shortlist.noise.spread import ADAPTIVE, ALPHA, Found, Spread, p_value
-from shortlist.plans.design import laplacian, rooted
-from shortlist.proof.contrasts import per_block
+from shortlist.plans.design import rooted
 from shortlist.study.trial import came_together
 from shortlist.study.view import View
 
@@ -185,39 +184,6 @@ def spread_within_blocks(study: View) -> Spread:
         return Spread.of(arms, values, noise)
     levels = Levels.of(arms, blocks, values, noise)
     return Spread.of(arms[levels.kept], values[levels.kept] - levels.each, noise, levels.taken)
-
-
-def fit_within_blocks(study: View) -> Found:
-    """Whether differences within blocks contradict means that are linear in the features."""
-    from scipy.special import fdtrc
-
-    arms, blocks, values = results_of(study)
-    problem = study.problem
-    noise = problem.relative_noise
-    shifts = Shifts.of(arms, blocks, values, noise) if len(arms) else None
-    weights, block = 1.0 / noise[arms], np.unique(blocks, return_inverse=True)[1]
-    matrix = laplacian(arms, block, weights, problem.arms)
-    away = values - per_block(block, weights, values)[block]
-    sums = np.bincount(arms, weights * away, problem.arms)
-    own, _ = rooted(np.eye(problem.arms), matrix)
-    linear, _ = rooted(problem.reduced, matrix)
-    spare = len(own) - len(linear)
-    if shifts is None or spare <= 0:
-        words = "The results so far cannot test whether the means are linear in the features."
-        return "untested", words, "The guarantee rests on a linear model."
-    missed = float(((own @ sums) ** 2).sum() - ((linear @ sums) ** 2).sum()) / spare
-    ratio = missed / shifts.within
-    p = float(fdtrc(spare, shifts.spare, ratio))
-    test = f"F = {ratio:.3g} on {spare} and {shifts.spare} degrees of freedom, {p_value(p)}"
-    if p >= ALPHA:
-        words = f"Differences within blocks agree with a linear model ({test})."
-        return "fine", words, "Departures that are too small to show may remain. " + ADAPTIVE
-    return (
-        "warning",
-        f"Differences within blocks are not linear in the features ({test}).",
-        "The guarantee assumes that the means are linear, so it does not hold. "
-        f"{goes_on('with all results and without features.', features=None)} {ADAPTIVE}",
-    )
 
 
 def together(study: View) -> tuple[str, Shifts] | None:
