@@ -44,7 +44,7 @@ Size = tuple[int, int, int]
 SMALL: tuple[Size, ...] = ((4, 3, 2), (10, 71, 5), (50, 10, 5), (509, 71, 5))
 LARGE: tuple[Size, ...] = ((10_000, 50, 10), (100_000, 50, 10))
 STUDY = {4: 1500, 10: 1500, 50: 1500, 509: 600, 10_000: 100, 100_000: 40}
-RUNS = {4: (500, 1000), 10: (500, 200), 50: (100, 100), 509: (1, 150)}
+RUNS = {4: (500, 2000), 10: (500, 200), 50: (100, 100), 509: (1, 150)}
 OTHERS = {4: (500, 200), 10: (300, 40), 50: (200, 4), 509: (40, 1)}  # a loop's, published code's
 AUTO: dict[Size, int] = {(10, 5, 3): 20, (200, 10, 5): 4}  # and runs
 # What issue 48 asked: µs of an ask and tell; seconds of a first use; times the version before it.

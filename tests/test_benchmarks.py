@@ -91,8 +91,10 @@ def test_a_tell_is_short() -> None:
         study.tell(trial, x[trial.arm].sum())
     assert study.stage == "rounds"
     passed, _ = house.files_passed(study.tell, study.ask(), 0.0)
-    assert len(passed) <= 49
-    assert len(set(passed)) <= 9
+    rounds = [file for file in passed if file.startswith(("/gifa/", "/engine/"))]  # calls of NumPy
+    assert len(rounds) <= 71
+    assert len(passed) - len(rounds) <= 42
+    assert len(set(passed) - set(rounds)) <= 6
 
 
 def test_the_loop_beside_which_speed_is_measured_pulls_as_often_as_asked() -> None:
