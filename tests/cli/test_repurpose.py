@@ -57,7 +57,7 @@ def test_the_command_from_files_to_shortlist(
     for word in (
         "8 drugs, 5 patients",
         "reverser 1",
-        "but the results contradict the assumption that the means are linear in the features",
+        "means linear in the features (tested: ",
         "baseline's",
         "HR@2",
         "AUC",
