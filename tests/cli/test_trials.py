@@ -200,7 +200,7 @@ def test_trials_that_cannot_be_closed_are_named_and_none_is(plated: Path) -> Non
 def test_why_says_it_in_words_and_in_json(
     folder: Path, algorithm: str, first_words: str, later_words: str
 ) -> None:
-    write(algorithm=algorithm)
+    write(algorithm=algorithm, audit=False)
     does("new", "screen.toml")
     does("ask", "screen.toml", "-n", 60, "--out", "plate.csv")
     fill("plate.csv")

@@ -17,7 +17,7 @@ from shortlist.gifa.thresholds import THRESHOLDS
 from shortlist.plans.guess_and_verify import NAMED_SETS
 from shortlist.report.methods import cited
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
