@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from shortlist.arrays import Reals
 from shortlist.catalog.gifa import GIFA
 from shortlist.catalog.registry import ALGORITHMS, find_algorithm
 from shortlist.designs import Designs
