@@ -21,7 +21,8 @@ from reproduction.panels import PANELS
 from shortlist import errors
 
 # Samples between two looks at the disk: 2 to 5 s on one core, which is what an interruption loses.
-CHUNK_SAMPLES = 20_000_000
+# Runs that go through their rounds together share work, so a few are made at once where they are long.
+CHUNK_SAMPLES, CHUNK_RUNS = 20_000_000, 10
 CHUNK_INSTANCES = 100  # random instances between two looks at the disk
 INSTANCES_A_RUN = 2  # 1,000 instances, as published, where 500 runs are asked for
 
@@ -87,7 +88,7 @@ class Runs:
         """The runs of all rows of a panel as one ``Results``, the rows called by their titles."""
         frames = []
         for row in panel.rows:
-            size = max(int(CHUNK_SAMPLES / row.samples), os.cpu_count() or 1)
+            size = max(int(CHUNK_SAMPLES / row.samples), CHUNK_RUNS)
             for start, count in chunks(row.runs(self._runs), size):
                 given = self._seed, start, count, sources(), self._workers
                 results = self._rows(panel.name, row, *given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -228,7 +229,7 @@ def test_stated_noise_that_need_not_be_normal_is_not_tested_for_it() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::shortlist.errors.LikelyTie")
-def test_linear_means_stay_in_the_first_line_where_the_power_of_their_test_is_not_known() -> None:
+def test_linear_means_are_named_with_the_power_of_their_test() -> None:
     noise = np.random.default_rng(0)
     features = noise.normal(size=(12, 2))
     study = shortlist.Study(features, m=2, sigma="estimate per arm", epsilon=0.3, seed=0)
@@ -236,6 +237,7 @@ def test_linear_means_stay_in_the_first_line_where_the_power_of_their_test_is_no
         lambda trial: float(features[trial.arm] @ [1.0, -0.5]) + 0.3 * noise.normal(),
         progress=False,
     )
-    words = "If the noise is normal and the means are linear in the features"
-    assert first_line(study).startswith(words)
+    assert first_line(study).startswith("If the noise is normal: ")
+    short = study.shortlist.guarantee.short
+    assert re.search(r"means linear in the features \(tested: a misfit above 0\.\d+ would", short)
     assert study.shortlist.guarantee.badge.startswith("Proven if normal and linear")

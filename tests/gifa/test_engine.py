@@ -105,10 +105,6 @@ def test_a_run_alone_is_the_same_run_among_many(name: str, monkeypatch: pytest.M
     assert len(np.unique(many.samples)) > 5
     alone = [engine_.replicate(normal, seeds[run : run + 1], 400) for run in range(len(seeds))]
     assert rows_of(joined(alone)) == rows_of(many)
-    one = alone[7]
-    assert one.sums is not None
-    noise = one.sums.sum() - normal.means @ one.pulls[0]
-    assert 0.0 < abs(noise) < 5.0 * sigma * np.sqrt(one.samples[0])
     monkeypatch.setattr(simulated, "AT_ONCE", 7 * 64)
     monkeypatch.setattr(simulated, "AT_ONCE_COMPILED", 5 * 64)
     for compiled in (None, False):

@@ -39,7 +39,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     monkeypatch.setattr("shortlist.compare", counting)
     monkeypatch.setattr(reproduction_runs, "CHUNK_SAMPLES", 0)
-    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(reproduction_runs, "CHUNK_RUNS", 2)
     return calls
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol
 
@@ -230,10 +230,9 @@ class ChangingEngine(AnyEngine, Protocol):
 class Runs:
     """What many replicates gave, one row per run.
 
-    ``sums`` are those of each arm's results, where there is only one run; ``by`` says what made the
-    rounds, ``"NumPy"`` or ``"compiled"``. For audited runs,
-    ``audited`` is how many of the samples tested whether the means are linear in the features, and
-    ``rejected`` whether they are not.
+    ``by`` says what made the rounds, ``"NumPy"`` or ``"compiled"``. For audited runs, ``audited`` is how
+    many of the samples tested whether the means are linear in the features, and ``rejected`` whether
+    they are not.
     """
 
     seeds: NDArray[np.uint64]
@@ -241,7 +240,6 @@ class Runs:
     stopped: NDArray[np.bool_]
     recommended: NDArray[np.bool_]
     pulls: NDArray[np.int64]
-    sums: Reals | None = None
     audited: NDArray[np.int64] | None = None
     rejected: NDArray[np.bool_] | None = None
     by: str = "NumPy"
@@ -249,7 +247,7 @@ class Runs:
 
 def joined(parts: Iterable[Runs]) -> Runs:
     """Runs one after another."""
-    listed, columns = [replace(part, sums=None) for part in parts], dict[str, Any]()
+    listed, columns = list(parts), dict[str, Any]()
     for column in fields(Runs):
         values: Any = [getattr(part, column.name) for part in listed]
         whole = values[0] is None or column.name == "by"

@@ -326,7 +326,8 @@ def advance(
     runs, size, last, threshold = len(fits), draws.shape[1], memory.last, recipe.threshold
     assert last is not None
     by_time = 0 if threshold.rule is self_normalized else size  # type: ignore[attr-defined]
-    C = np.array([recipe.coarse(fits.observed + n, np.zeros(1)) for n in range(by_time)]).ravel()
+    now = fits.observed + (len(recipe.setup.initial) == 0)  # as in ``Recipe.threshold_at``
+    C = (threshold.by_time(range(now, now + by_time)) + COARSE) - COARSE + GRAIN  # type: ignore[attr-defined]
     J, pair = np.nonzero(last.inside)[1].reshape(runs, -1), np.zeros((runs, 5), np.int64)
     pair[:, 0], pair[:, 1] = last.b, last.c
     G = fits.G if isinstance(fits, Whole) else np.empty((runs, 0, 0))

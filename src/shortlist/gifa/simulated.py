@@ -49,7 +49,6 @@ def simulated(
         stopped=np.zeros(count, np.bool_),
         recommended=np.zeros((count, arms), np.bool_),
         pulls=np.zeros((count, arms), np.int64),
-        sums=np.zeros(arms) if count == 1 else None,
         by="NumPy" if kernel is None else "compiled",
     )
     for ids in np.array_split(np.arange(count), max(1, -(-count // at_once))):  # alike in size
@@ -164,8 +163,6 @@ class _Batch:
         found.pulls[rows] = fits.pulls[over]
         if last is not None:
             found.recommended[rows] = last.inside[over]
-        if found.sums is not None:
-            found.sums[:] = fits.sums[0]
         left: Mask = ~over
         self.ids, self.seeds, self.draws = self.ids[left], self.seeds[left], self.draws[left]
         self.generators = [each for each, stays in zip(self.generators, left, strict=True) if stays]

@@ -598,27 +598,25 @@ class SearchEngine:
     def replicate(self, rewards: Rewards, seeds: NDArray[np.uint64], max_samples: int) -> Runs:
         """One run for each seed, from the first plan to the stop."""
         runs = [self._simulated(rewards, int(seed), max_samples) for seed in seeds]
-        inside, stopped, pulls, sums = (np.array(each) for each in zip(*runs, strict=True))
-        only = sums[0] if len(seeds) == 1 else None
-        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls, only)
+        inside, stopped, pulls = (np.array(each) for each in zip(*runs, strict=True))
+        return Runs(seeds, pulls.sum(axis=1), stopped, inside, pulls)
 
     def _simulated(
         self, rewards: Rewards, seed: int, most: int
-    ) -> tuple[Mask, bool, NDArray[np.int64], Reals]:
-        """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, pulls, sums."""
+    ) -> tuple[Mask, bool, NDArray[np.int64]]:
+        """Simulate to the stop, or to ``most`` results: the answer, whether it stopped, and the pulls."""
         search, draw = self._search(seed), self._drawn(rewards, seed)
         arms = self.question.arms
-        pulls, sums = np.zeros(arms, np.int64), np.zeros(arms)
+        pulls = np.zeros(arms, np.int64)
         while not search.stopped and pulls.sum() < most:
             some = slice(0, most - int(pulls.sum()))
             slots = search.slots.arms[some], search.slots.blocks[some]
             values = draw(*slots)
             pulls += np.bincount(slots[0], minlength=arms)
-            sums += np.bincount(slots[0], values, arms)
             if len(values) < len(search.slots.arms):
                 break
             search.take(*slots, (values - self.scale.low) / self.scale.width)
-        return search.inside, search.stopped, pulls, sums
+        return search.inside, search.stopped, pulls
 
     def _drawn(self, rewards: Rewards, seed: int) -> Callable[[Integers, Integers], Reals]:
         """Results of some cells in a simulated run.

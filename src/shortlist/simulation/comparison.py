@@ -17,14 +17,14 @@ from rich.progress import Progress, TimeRemainingColumn
 from shortlist.catalog.recommendation import is_auto, resolve_choice
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
-from shortlist.engine.contract import AnyEngine, Runs, joined
+from shortlist.engine.contract import AnyEngine, Runs
 from shortlist.engine.rewards import Rewards, drawer
 from shortlist.engine.seeds import Words, run_seeds
 from shortlist.errors import InvalidSetting, ShortlistError, warn_caller
 from shortlist.problem import Problem, checked_seed, suspicious_delta, whole_number
 from shortlist.simulation.instances import Instance
 from shortlist.simulation.results import Results
-from shortlist.study.insight.audit import chosen_arms, is_audited, judge, sample_of
+from shortlist.study.insight.audit import is_audited, verdict_on
 
 FEW = 200  # runs in all, which are made before another process has started
 # Runs at least that go through their rounds together, as fewer take nearly as long: so many, or so many
@@ -259,29 +259,18 @@ def make_runs(
     engine: AnyEngine, rewards: Rewards, seeds: Words, most: int, audited: Problem | None
 ) -> Runs:
     """One run for each seed; where a problem is given, with the audit of every answer."""
-    if audited is None:
-        return engine.replicate(rewards, seeds, most)
-    alone = (engine.replicate(rewards, seeds[k : k + 1], most) for k in range(len(seeds)))
-    return joined(_audited(run, rewards, audited) for run in alone)
+    runs = engine.replicate(rewards, seeds, most)
+    return runs if audited is None else _audited(runs, rewards, audited)
 
 
-def _audited(run: Runs, rewards: Rewards, problem: Problem) -> Runs:
-    """One run and the audit of its answer; a run that did not stop is not audited."""
-    assert run.sums is not None
-    none = np.zeros(1, np.int64)
-    if not run.stopped[0]:
-        return replace(run, audited=none, rejected=none > 0)
-    pulls = run.pulls[0]
-    past = sample_of(problem, pulls, run.sums)
-    means = problem.orthonormal @ np.linalg.lstsq(past.features, past.means)[0]
-    means[past.arms] = past.means  # to choose arms, what was measured is good enough
-    plan = chosen_arms(problem, pulls, means, run.recommended[0])
-    values = drawer(rewards, int(run_seeds(int(run.seeds[0]), 1, SALT)[0]))(plan)
-    sums = np.bincount(plan, values, problem.arms).astype(np.float64)
-    fresh = sample_of(problem, np.bincount(plan, minlength=problem.arms), sums)
-    rejected = np.array([judge(problem, past, fresh).rejected])
-    made = np.array([len(plan)], np.int64)
-    return replace(run, samples=run.samples + made, audited=made, rejected=rejected)
+def _audited(runs: Runs, rewards: Rewards, problem: Problem) -> Runs:
+    """Runs, and the audits of their answers; a run that did not stop is not audited."""
+    made, rejected = np.zeros(len(runs.seeds), np.int64), np.zeros(len(runs.seeds), np.bool_)
+    for run in np.flatnonzero(runs.stopped).tolist():
+        draw = drawer(rewards, int(run_seeds(int(runs.seeds[run]), 1, SALT)[0]))
+        made[run], verdict = verdict_on(problem, int(runs.samples[run]), draw)
+        rejected[run] = verdict.rejected
+    return replace(runs, samples=runs.samples + made, audited=made, rejected=rejected)
 
 
 def _rows(share: Share, runs: Runs, audit: bool) -> pd.DataFrame:

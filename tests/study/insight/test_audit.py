@@ -19,7 +19,7 @@ from shortlist.errors import GuaranteeInDoubt, InvalidSetting, LinearityRejected
 from shortlist.problem import Problem
 from shortlist.report.page import html
 from shortlist.study.guarantee_parts import guarantee_of
-from shortlist.study.insight.audit import audit_size, chosen_arms
+from shortlist.study.insight.audit import audit_arms, audit_size
 
 
 def finished(means, **settings):
@@ -38,14 +38,12 @@ def test_the_arms_of_an_audit_are_fixed_beforehand_and_show_a_bend():
     problem = Problem.of(FEATURES, 5, sigma=0.2)
     assert [audit_size(problem, made) for made in (0, 22, 359, 360, 6000)] == [24, 24, 24, 36, 410]
     assert audit_size(Problem.of([[1.0], [2.0], [4.0]], 1, sigma=1.0), 22) == 6
-    pulls, means = np.zeros(60, np.int64), np.zeros(60)
-    plan = chosen_arms(problem, pulls, means, pulls > 0)
+    plan = audit_arms(problem, 0)
     assert len(plan) == 24
     assert {0, 59} < set(plan.tolist())
     assert ((plan > 15) & (plan < 45)).sum() > 6  # the middle
-    other = chosen_arms(problem, pulls + 1, LINE, pulls == 0)  # of the results nothing has a part
-    assert other.tolist() == plan.tolist()
-    longer = chosen_arms(problem, pulls + 10, LINE, pulls == 0)
+    longer = audit_arms(problem, 600)
+    assert len(longer) > 24
     assert longer[:24].tolist() == plan.tolist()
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from shortlist.arrays import NO_BLOCK, Integers, Reals
 from shortlist.blocks import Cell
@@ -259,24 +258,17 @@ def audit_results(taken: Sequence[Trial]) -> int:
     return sum(trial.cause.origin == "audit" for trial in taken)
 
 
-# In a comparison, the answer of every run is audited by itself.
+def audit_arms(problem: Problem, evaluations: int) -> Integers:
+    """The arms of the audit after so many evaluations; nothing else has a part in it."""
+    return _listed(problem, np.zeros(0, np.int64), audit_size(problem, evaluations))
 
 
-def chosen_arms(
-    problem: Problem, pulls: Integers, means: Reals, inside: NDArray[np.bool_]
-) -> Integers:
-    """The arms of the audit of an answer that took so many pulls; nothing else has a part in it."""
-    return _listed(problem, np.zeros(0, np.int64), audit_size(problem, int(pulls.sum())))
+def verdict_on(
+    problem: Problem, evaluations: int, draw: Callable[[Integers], Reals]
+) -> tuple[int, Verdict]:
+    """The audit of a run that took so many evaluations, as a comparison makes it: its size, what it says.
 
-
-def sample_of(problem: Problem, pulls: Integers, sums: Reals) -> Sample:
-    """Counts and sums of results as a sample."""
-    arms = np.flatnonzero(pulls)
-    counts = pulls[arms].astype(np.float64)
-    given = arms, counts, sums[arms] / counts, np.zeros(len(arms)), *noise_of(problem, arms)
-    return Sample(*given, None, problem.noise.takes_range, problem.orthonormal[arms])
-
-
-def judge(problem: Problem, past: Sample, fresh: Sample) -> Verdict:
-    """Test the audit of a run; what came before it has no part in that."""
-    return lack_of_fit(problem, fresh, LEVEL)
+    ``draw`` gives results of arms; nothing of what came before has a part in the test.
+    """
+    plan = audit_arms(problem, evaluations)
+    return len(plan), lack_of_fit(problem, Sample.of(problem, plan, draw(plan)), LEVEL)

@@ -10,7 +10,7 @@ test is made, each time with a share of its level. ``docs/proofs.md`` has the pr
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -216,7 +216,6 @@ class Sample:
     kind: str = "known"
     blocks: Integers | None = None
     ranges: bool = False
-    features: Reals = field(default_factory=lambda: np.zeros((0, 0)), repr=False)  # of a comparison
 
     @classmethod
     def of(
