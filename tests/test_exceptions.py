@@ -171,10 +171,9 @@ def check_is_its_log(study: Study, log: Replayed) -> None:
 def audited(study: Study) -> list[Any]:
     """All that is known of the audit."""
     audit = study.audit
-    plan = None if audit.plan is None else audit.plan.tolist()
-    verdict = None if audit.verdict is None else (audit.verdict.rejected, audit.verdict.evidence)
+    verdict = None if audit.verdict is None else (audit.verdict.rejected, audit.verdict.least)
     made = [trial.number for trial in audit.results]
-    return [plan, verdict, audit.rejection, made, audit.missing(study.trials)]
+    return [audit.plan, verdict, audit.rejection, made, audit.missing(study.trials)]
 
 
 def story(study: Study) -> list[Any]:
