@@ -34,10 +34,8 @@ from stored import RNG, NewStorage, X, assert_same, begin, edit, later, result
 MANY = RNG.normal(size=(90, 3))
 ALGORITHMS = [
     "m-LinGapE",
-    "m-LinGapE greedy (as published)",
     "LinGIFA",
     "LUCB both arms",
-    "LUCB both arms (as published)",
     "LinGame",
     "Guess-and-verify",
     shortlist.GIFA(candidates="smallest_gap", initialization=None, regularization=0.5, threshold="heuristic"),

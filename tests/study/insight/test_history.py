@@ -13,6 +13,7 @@ import pytest
 
 import shortlist
 from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
+from reproduction.published import PUBLISHED
 from shortlist import plot
 from shortlist.arrays import NO_ARM
 from shortlist.study.insight import history as histories
@@ -29,9 +30,10 @@ ALGORITHMS = [
     "LUCB both arms",
     "UGapE",
     "LinGame",
-    "m-LinGapE greedy (as published)",
-    "LinGIFA greedy (as published)",
-    "LinGIFA (tau LUCB) greedy (as published)",  # remembers a round, and looks before any result
+    PUBLISHED["m-LinGapE greedy (as published)"],
+    PUBLISHED["LinGIFA greedy (as published)"],
+    # It remembers a round, and looks before any result.
+    PUBLISHED["LinGIFA (tau LUCB) greedy (as published)"],
 ]
 
 

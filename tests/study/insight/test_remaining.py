@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import shortlist
+from gifa_algorithms import algorithm_of
+from reproduction.published import PUBLISHED
 from shortlist.engine.rewards import drawer
 from shortlist.simulation.instances import Instance
 from shortlist.study.insight import remaining as extrapolation
@@ -62,7 +64,7 @@ class Run:
             m=instance.m,
             sigma=instance.sigma,
             S=instance.S,
-            algorithm=algorithm,
+            algorithm=algorithm_of(algorithm),
             seed=seed,
             audit=False,
         )
@@ -216,7 +218,7 @@ def test_after_the_stop_nothing_remains() -> None:
 
 
 def test_without_initial_pulls_nothing_is_said_until_the_features_are_seen() -> None:
-    study = small("LinGIFA greedy (as published)", sigma=2.0)
+    study = small(PUBLISHED["LinGIFA greedy (as published)"], sigma=2.0)
     assert remaining(study).evaluations is None
     assert "0 of the 3 dimensions" in str(remaining(study))
     while np.linalg.matrix_rank(study.problem.features[study.posterior.pulls > 0]) < 3:
