@@ -533,7 +533,7 @@ def test_every_state_of_a_study_has_a_page(tmp_path: Path) -> None:
         "initial pulls": {"most": 20},
         "running": {"most": 150},
         "stopped": {},
-        "audited": {"algorithm": None, "audit": True, "most": 60},
+        "audited": {"algorithm": None, "audit": True, "most": 150},
         "budget": {"algorithm": None, "budget": 60, "most": 40},
     }
     for name, given in settings.items():
