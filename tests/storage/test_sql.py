@@ -31,7 +31,7 @@ from shortlist.storage.opening import study_names
 from shortlist.study.log import Log
 from stored import RNG, NewStorage, X, assert_same, begin, edit, later, result
 
-MANY = RNG.normal(size=(90, 3))
+MANY = RNG.normal(size=(200, 3))
 ALGORITHMS = [
     "m-LinGapE",
     "LinGIFA",

@@ -16,6 +16,8 @@ from drawn_studies import ONCE, X, measured, name_of, study, tell_some, texts
 from reproduction.published import PUBLISHED
 from shortlist import plot
 from shortlist.arrays import NO_ARM
+from shortlist.engine.fits import LEAST_SHARE
+from shortlist.gifa.rules import Pairs
 from shortlist.study.insight import history as histories
 from shortlist.study.insight.history import history, last_moment, statistics
 from tests.plot.conftest import closed_figures  # noqa: F401 - closes them after every test
@@ -242,14 +244,13 @@ def test_gaps_are_those_of_a_column_for_every_candidate(algorithm: object) -> No
     assert moment is not None
     c = NO_ARM if algorithm == "LinGIFA" else moment.c
     engine = s.procedure.engine
-    scale = engine.threshold(s.posterior, s.round) * engine.setup.sigma
+    scale = np.float64(engine.threshold(s.posterior, s.round) * engine.setup.sigma)
     means, b, inside = s.posterior.means, moment.boundary, np.flatnonzero(s.round.inside)
 
     def column(j: int) -> np.ndarray:
-        filled = np.empty(len(means))
-        given = means, s.posterior.variances, s.posterior.row(j)
-        engine.rules["indices"](j, *given, scale, filled)  # type: ignore[attr-defined]
-        return filled
+        variances, row = s.posterior.variances, s.posterior.row(j)
+        pairs = Pairs(means, means[j], variances, variances[j], row, scale, LEAST_SHARE)
+        return np.asarray(engine.recipe.rules["indices"](pairs))  # type: ignore[attr-defined]
 
     every = range(len(means))
     columns = means - means[b], np.array([-column(i)[b] for i in every]), column(b)
@@ -282,7 +283,7 @@ def gap_indices(s: shortlist.Study, C: float) -> np.ndarray:
     G = x @ np.linalg.solve(V, x.T)
     own = np.sqrt(np.diag(G))
     widths = np.sqrt(np.maximum(own[:, None] ** 2 + own**2 - 2 * G, 0.0))
-    if s.procedure.engine.rules["indices"].name == "individual":
+    if s.procedure.engine.recipe.rules["indices"].name == "individual":
         widths = own[:, None] + own
     means = s.posterior.means
     return np.asarray(means[:, None] - means + C * s.problem.sigma * widths)
@@ -299,7 +300,7 @@ def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> No
     B, means = gap_indices(s, moment.C), s.posterior.means
     inside = moment.table["in_shortlist"].to_numpy()
     i = np.arange(len(X))
-    if s.procedure.engine.rules["stopping"].name == "ugape":
+    if s.procedure.engine.recipe.rules["stopping"].name == "ugape":
         first, second = i, np.full(len(X), moment.boundary)
         others = i != moment.boundary
         upper = moment.table["gap_upper"].to_numpy()
@@ -325,9 +326,9 @@ def test_gaps_are_the_gap_indices_of_the_engine(algorithm: object, m: int) -> No
 
 @pytest.mark.parametrize("stopping", ["lucb", "ugape"])
 def test_indices_that_are_not_symmetric(stopping: str) -> None:
-    def lopsided(j, means, variances, row, scale, column):  # type: ignore[no-untyped-def]
-        for i in range(means.shape[0]):
-            column[i] = means[i] - means[j] + scale * (2.0 * variances[i] + variances[j])
+    def lopsided(pairs: Pairs) -> np.ndarray:
+        widths = 2.0 * pairs.variance_i + pairs.variance_j
+        return np.asarray(pairs.mean_i - pairs.mean_j + pairs.scale * widths)
 
     algorithm = shortlist.GIFA(indices=lopsided, stopping=stopping, initialization="each")
     s = tell_some(study(algorithm, sigma=2.0), 40)

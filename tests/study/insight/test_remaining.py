@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 import shortlist
 from gifa_algorithms import algorithm_of
@@ -168,7 +169,9 @@ def test_half_way_the_projection_is_within_a_factor_of_two(validation: list[Poin
 def test_the_range_holds_the_truth_about_as_often_as_it_says(validation: list[Point]) -> None:
     for fraction in FRACTIONS:
         # 80 % is meant at a moment chosen without knowledge of the end; these are not.
-        assert held(at(fraction, validation)) >= 0.7, table(validation)
+        points = at(fraction, validation)
+        holding = round(held(points) * len(points))
+        assert binom.cdf(holding, len(points), 0.8) > 0.01, table(validation)
     assert 0.8 <= held(validation) < 0.97, table(validation)
     late, early = at(0.75, validation), at(0.25, validation)
     spans = [np.median([point.high / point.low for point in each]) for each in (late, early)]
