@@ -20,7 +20,7 @@ def name_of(algorithm: object) -> str:
 
 
 def study(algorithm: object = ONCE, features: np.ndarray = X, **settings: Any) -> shortlist.Study:
-    published = "published" in name_of(algorithm)
+    published = "published" in getattr(algorithm, "name", "")
     settings = {"m": 2, "sigma": 0.6, "seed": 3, "S": 1.0 if published else None, **settings}
     settings = {"audit": False, "intercept": not published, **settings}
     return shortlist.Study(features, algorithm=algorithm, **settings)  # type: ignore[arg-type]

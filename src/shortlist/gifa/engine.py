@@ -217,7 +217,7 @@ class Engine:
 
     def threshold_at(self, time: float, log_det: float) -> float:
         """C at another moment."""
-        return float(np.ravel(self.recipe.threshold_at(int(time), np.array([log_det])))[0])
+        return float(np.ravel(self.recipe.coarse(int(time), np.array([log_det])))[0])
 
     def estimates(self, posterior: Posterior, current: RoundNow) -> Estimates:
         """Means and variances by least squares."""
