@@ -19,7 +19,12 @@ from shortlist import notebook
 from shortlist.advice import advise, setting
 from shortlist.arrays import Label
 from shortlist.blocks import Blocks, Cell
-from shortlist.catalog.recommendation import algorithm_for_trust, is_unspecified, resolve_choice
+from shortlist.catalog.recommendation import (
+    algorithm_for_trust,
+    is_auto,
+    is_unspecified,
+    resolve_choice,
+)
 from shortlist.catalog.registry import find_algorithm
 from shortlist.engine.algorithm import Algorithm, Procedure
 from shortlist.errors import (
@@ -35,6 +40,7 @@ from shortlist.errors import (
     warn_caller,
 )
 from shortlist.features import features_and_names, look_doubtful
+from shortlist.gifa.thresholds import AUTO
 from shortlist.guarantee import contradicted
 from shortlist.printable import quoted
 from shortlist.problem import (
@@ -1226,7 +1232,7 @@ def _change(setting: str, value: Any) -> str:
     if setting == "trust" and value == "guide":
         return "features as a guide"
     if setting == "algorithm" and value is not None:
-        return find_algorithm(value).name
+        return AUTO if is_auto(value) else find_algorithm(value).name
     is_short = isinstance(value, int | float | str)
     return f"{setting} = {value}" if is_short else f"another {setting}"
 
