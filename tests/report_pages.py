@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import warnings
 from collections.abc import Callable, Iterator
@@ -80,9 +81,10 @@ def rejected() -> shortlist.Study:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", shortlist.errors.LinearityRejected)
         study = played(audit=True, algorithm=None, most=0)
-        for arm in range(10):
-            for _ in range(3):
-                study.tell(arm=arm, value=float(5 * (arm % 2)))
+        with contextlib.suppress(shortlist.errors.LinearityRejected):
+            while True:
+                trial = study.ask()
+                study.tell(trial, float(5 * (trial.arm % 2)))
     return study
 
 

@@ -45,7 +45,7 @@ def test_intervals_drawn_are_the_ones_of_the_table_and_of_the_stop(algorithm: ob
     moment = last_moment(s)
     assert moment is not None
     figure = plot.intervals(s)
-    paired = s.procedure.engine.rules["indices"].name == "paired"
+    paired = s.procedure.engine.recipe.rules["indices"].name == "paired"
     assert len(figure.axes) == 1 + paired
     own = rows_drawn(figure.axes[0])
     table = s.table()

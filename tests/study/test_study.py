@@ -431,7 +431,7 @@ def test_of_a_long_reason_the_ends_are_kept() -> None:
 
 # What algorithms are given, for those who write one themselves.
 OF_ALGORITHMS = {
-    *("model", "round", "procedure", "state"),
+    *("model", "round", "procedure", "fits"),
     *("reduced", "in_own_units", "orthonormal", "relative_noise"),
     "spanning",
 }

@@ -42,13 +42,14 @@ class Steps:
 
     def then(self, later: Steps) -> Steps:
         """These steps followed by others."""
-        return Steps(*map(np.concatenate, zip(self._arrays(), later._arrays(), strict=True)))
+        return Steps(*map(np.concatenate, zip(self.arrays(), later.arrays(), strict=True)))
 
     def part(self, first: int, end: int) -> Steps:
         """The steps from ``first`` up to ``end``."""
-        return Steps(*(array[first:end] for array in self._arrays()))
+        return Steps(*(array[first:end] for array in self.arrays()))
 
-    def _arrays(self) -> list[NDArray[Any]]:
+    def arrays(self) -> list[NDArray[Any]]:
+        """The columns, in order."""
         return [getattr(self, field.name) for field in fields(self)]
 
     @classmethod
