@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 import shortlist
 from reproduction.experiment import AS_PUBLISHED, CORRECTED, SIGMA, PaperRow
-from reproduction.published import PUBLISHED
-from shortlist.catalog.gifa import LINGAME
+from reproduction.published import LINGAME, PUBLISHED
 
 
 class Erratum(NamedTuple):

@@ -376,10 +376,13 @@ def try_bounded() -> None:
 
 def try_costs() -> None:
     costs = np.where(MEANS < 1.5, 20.0, 1.0)
-    dear, same = (stopped(begin(costs=each, sigma=1.2)) for each in (costs, None))
-    bad = [sum(t.arm < 5 for t in each.trials) for each in (dear, same)]
+    dear, same = (
+        [stopped(begin(costs=each, sigma=1.2, seed=seed)) for seed in range(4)]
+        for each in (costs, None)
+    )
+    bad = [sum(t.arm < 5 for study in each for t in study.trials) for each in (dear, same)]
     assert bad[0] < bad[1]
-    assert dear.cost > same.cost == same.evaluations
+    assert dear[0].cost > same[0].cost == same[0].evaluations
 
 
 def try_budget() -> None:
