@@ -60,7 +60,7 @@ def measure(arms: int, algorithm: str, kept: str) -> None:
         study, means = begin(x, M, algorithm, f"{folder}/study.db" if kept else None)
         creation = time.perf_counter() - begun
         created = memory("VmHWM")
-        while study.posterior.state.ready[0] == 0:  # the initial pulls
+        while not study.posterior.ready:  # the initial pulls
             tell(study, study.ask(), means)
         asked, told = [], []
         for _ in range(ROUNDS):

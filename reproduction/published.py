@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import shortlist
 from shortlist.arrays import Reals
-from shortlist.catalog.gifa import LINGAME, TABLE_1, TableOneRow, as_table_1, words
+from shortlist.catalog.gifa import LINGAME as LINGAME
+from shortlist.catalog.gifa import TABLE_1, TableOneRow, as_table_1, words
 from shortlist.gifa.thresholds import THRESHOLDS, Known, published_regularization
 
 

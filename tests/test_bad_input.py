@@ -105,7 +105,7 @@ CREATION: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      errors.InvalidSetting, "start must be a whole number, at least 0, got -1"),
     ("theta too short",
      lambda: shortlist.instances.from_arrays(np.eye(3), theta=[1.0], m=1, sigma=1.0),
-     errors.InvalidFeatures, "theta must be 3 numbers, one per feature"),
+     errors.InvalidFeatures, "theta must be 3 finite numbers, one per feature"),
     ("means in words",
      lambda: shortlist.instances.from_arrays(np.eye(2), means=["a", "b"], m=1, sigma=1.0),
      errors.InvalidFeatures, "means must be numbers"),

@@ -128,7 +128,7 @@ def test_an_algorithm_whose_proof_does_not_cover_that_refuses(kind: str) -> None
     with pytest.raises(errors.InvalidInput, match="cannot go on without an arm") as raised:
         study.retire(BEST, reason="toxic")
     assert study.changes == changes
-    assert "study.continued(algorithm='Guess-and-verify')" in str(raised.value)
+    assert "study.continued(algorithm='auto')" in str(raised.value)
     continued = study.continued(algorithm="Guess-and-verify")
     go(continued, continued.evaluations + 20)
     assert continued.retire(BEST, reason="toxic").name == BEST
@@ -290,7 +290,7 @@ def test_what_cannot_be_added_is_refused() -> None:
 def test_arms_retire_and_are_added_and_the_slack_grows_in_any_order(kind: str) -> None:
     """One δ for all of it: nothing is refused, and the end is a proof."""
     study = begin(kind)
-    go(study, 27)
+    go(study, 15)
     study.retire("C01", reason="x")
     study.widen(0.01)
     new = None if study.problem.is_classical else [X.mean(axis=0)]

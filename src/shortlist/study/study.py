@@ -938,7 +938,7 @@ class Study(View):
         >>> means = [0.5, 0.48, 0.1]
         >>> _ = study.run(lambda trial: means[trial.arm], max_evaluations=60, progress=False)
         >>> study.done, round(study.shortlist.certain.epsilon, 3)
-        (False, 0.08)
+        (False, 0.079)
         >>> study.widen(epsilon=0.1)
         >>> study.done, study.problem.epsilon
         (True, 0.1)

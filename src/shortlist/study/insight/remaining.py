@@ -162,7 +162,7 @@ def remaining(study: View) -> Projection:
     ...     trial = study.ask()
     ...     _ = study.tell(trial, [1.0, -0.5, 0.75][trial.arm] + 2.0 * noise.standard_normal())
     >>> print(remaining(study))
-    about 720 more, if the means are as they seem (80 % range: 84 to 26,000). 0 (0.727) and 2 (0.589) may be too alike to be told apart
+    about 730 more, if the means are as they seem (80 % range: 85 to 26,000). 0 (0.727) and 2 (0.589) may be too alike to be told apart
     """
     return _with_cost(study, _remaining(study))
 
