@@ -230,3 +230,10 @@ def test_how_often_arms_are_pulled_first_is_what_the_documents_say() -> None:
         )
         spanning = shortlist.GIFA(threshold=threshold).bind(many).engine.setup.wanted
         assert sorted(spanning.tolist()) == [0] * 7 + [wanted] * 2
+
+
+def test_gaps_of_very_many_arms_are_warned_of() -> None:
+    features = np.random.default_rng(0).standard_normal((10_001, 2))
+    with pytest.warns(UserWarning, match=r"10,001 candidates .*algorithm='auto'"):
+        shortlist.Study(features, 2, sigma=1.0, algorithm="LinGIFA", intercept=False, audit=False)
+    assert find_algorithm("m-LinGapE").slow_on(Problem.of(features, 2, sigma=1.0)) == ""

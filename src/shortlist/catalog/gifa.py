@@ -33,6 +33,7 @@ from shortlist.gifa.thresholds import (
 from shortlist.linalg import condition, in_units, span, squared_norms
 from shortlist.problem import Problem
 
+MANY_GAPS = 10_000  # arms: with more, the m-th gaps of all of them take more than 25 ms a round
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper
     **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
@@ -141,6 +142,16 @@ class GIFA(Algorithm):
         """What was used, with the rules in the words of the paper."""
         rules = [f"{words}: {_written(self.rules[kind].name)}" for kind, words in KINDS.items()]
         return f"The algorithm was {self.name} ({self.credit}; {', '.join(rules)})."
+
+    def slow_on(self, problem: Problem) -> str:
+        """Where rules read the m-th gaps of very many arms."""
+        by_gaps = any("mth_gaps" in rule.needs for rule in self.rules.values())
+        if not by_gaps or problem.arms <= MANY_GAPS or self.rules["indices"].name == "individual":
+            return ""
+        return (
+            f"{self.name} compares all pairs of {problem.arms:,} candidates and may take long over each "
+            f"result: {advice.setting('algorithm', 'auto')} takes milliseconds."
+        )
 
     @property
     def rules(self) -> Mapping[str, Rule]:

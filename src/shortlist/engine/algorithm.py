@@ -120,6 +120,10 @@ class Algorithm(ABC):
         """
         return self, None if isinstance(threshold, str) and threshold == "auto" else threshold
 
+    def slow_on(self, problem: Problem) -> str:
+        """What to do where it would take long over each result; empty where it does not."""
+        return ""
+
     @property
     def cited(self) -> list[Work]:
         """The works that it is from."""

@@ -242,6 +242,8 @@ class Study(View):
         procedure = chosen.bind(problem, wide)
         if (doubt := suspicious_delta(problem.delta)) and procedure.engine.setup.aim.certifies:
             raise InvalidSetting(doubt)
+        if slow := chosen.slow_on(problem):
+            warn_caller(UserWarning(slow))
         definition = Definition.of(
             problem,
             algorithm=chosen,
