@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import shortlist
 from shortlist.engine.threshold import ThresholdInputs
-from shortlist.gifa.thresholds import THRESHOLDS, Threshold, user_threshold
+from shortlist.gifa.thresholds import THRESHOLDS, Known, Threshold, user_threshold
 from shortlist.study.answer import estimated
 
 DELTA = 0.2
@@ -127,3 +127,14 @@ def test_the_interval_is_the_one_that_is_printed(given: dict[str, Any], formula:
     assert study.procedure.interval.formula == formula
     shown = (table["upper"] - table["lower"]).to_numpy() / 2
     np.testing.assert_allclose(shown, half_widths(study), rtol=1e-6)
+
+
+@pytest.mark.parametrize("C", [-1.0, 0.0, np.nan, np.ones(3), "soon"])
+def test_a_threshold_of_ones_own_is_above_zero_and_one_number_for_each_run(C: Any) -> None:
+    def mine(t: int, log_det: Any, known: Known) -> Any:
+        return C
+
+    instance = shortlist.instances.classic(K=4, m=2, omega=1.0)
+    algorithm = shortlist.GIFA(threshold=mine, name="mine")
+    with pytest.raises(shortlist.errors.InvalidSetting, match="threshold rule 'mine' must return"):
+        shortlist.compare(algorithm, instance, runs=2, progress=False)

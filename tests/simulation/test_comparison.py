@@ -240,3 +240,26 @@ def test_an_audit_takes_evaluations_and_rejects_what_is_curved() -> None:
     plain = shortlist.compare("m-LinGapE", straight, **{**told, "audit": False}).frame
     assert (frames[0]["samples"] - frames[0]["audited"]).tolist() == plain["samples"].tolist()
     assert (frames[0]["audited"] >= 20).all()
+
+
+@pytest.mark.parametrize("most", [1e3, 100.5, -1, 0])
+def test_the_most_evaluations_of_a_run_are_a_whole_number(most: Any) -> None:
+    with pytest.raises(shortlist.errors.InvalidSetting, match="max_samples"):
+        shortlist.compare("m-LinGapE", EASY, runs=2, max_samples=most, progress=False)
+
+
+class TwoDraws(Normal):
+    """Normal results, of which one in ten is an outlier: two numbers for each."""
+
+    def draws(self, generator: np.random.Generator, count: int) -> np.ndarray:
+        scale = np.where(generator.random(count) < 0.1, 3.0, 1.0)
+        return scale * generator.standard_normal(count)
+
+
+def test_a_run_does_not_depend_on_the_most_that_is_allowed() -> None:
+    engine = find_algorithm("m-LinGapE").bind(EASY.problem(0.05, 0.1)).engine
+    rewards, seeds = TwoDraws(EASY.means, np.full(4, 0.5)), run_seeds(0, 4)
+    long, short = (engine.replicate(rewards, seeds, most) for most in (5000, 777))
+    ended = long.samples <= 777
+    assert ended.any()
+    assert long.pulls[ended].tolist() == short.pulls[ended].tolist()

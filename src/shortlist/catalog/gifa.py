@@ -22,7 +22,7 @@ from shortlist.features import nearly_redundant
 from shortlist.gifa.engine import Engine
 from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 from shortlist.gifa.round import Recipe
-from shortlist.gifa.rules import RULES, Choice, Rule, find_rule
+from shortlist.gifa.rules import RULES, Choice, Rule, find_rule, lucb
 from shortlist.gifa.thresholds import (
     AUTO,
     THRESHOLDS,
@@ -133,7 +133,7 @@ class GIFA(Algorithm):
         """The algorithm and the threshold on a problem, with ``"auto"`` replaced by the choice."""
         if threshold == AUTO:
             return self, self.chosen_threshold(problem, threshold).name
-        if self.threshold == AUTO:
+        if self.threshold == AUTO and threshold is None:
             return replace(self, threshold=self.chosen_threshold(problem)), threshold
         return self, threshold
 
@@ -310,7 +310,7 @@ class GIFA(Algorithm):
         if "heuristic" in rules["stopping"].traits:
             reasons.append(f"the stopping rule {rules['stopping'].name!r} is not valid")
         # τ_LUCB reads one pair only, so this must be a pair that stands for all others.
-        if rules["ambiguous"].is_own and rules["stopping"].name == "lucb":
+        if rules["ambiguous"].is_own and rules["stopping"] is lucb:
             reasons.append(
                 f"τ_LUCB relies on b_t, and its rule {rules['ambiguous'].name!r} is the user's own"
             )
@@ -324,6 +324,8 @@ def _written(rule: str) -> str:
 
 def threshold_name(threshold: Any) -> str:
     """The name of a threshold as it is stored: ``OWN`` for one of the user's."""
+    if isinstance(threshold, str) and threshold == AUTO:
+        return AUTO
     found = find_threshold(threshold)
     return found.name if THRESHOLDS.get(found.name) is found else OWN
 

@@ -81,11 +81,6 @@ class Setup:
     pace: Pace = ROUNDS
 
     @cached_property
-    def weights(self) -> Reals:
-        """The weight of an evaluation of each arm: σ²/σ_a²."""
-        return 1.0 / self.noise
-
-    @cached_property
     def wanted(self) -> Integers:
         """The number of initial pulls of every arm."""
         return np.bincount(self.initial, minlength=len(self.features)).astype(np.int64)

@@ -49,7 +49,8 @@ def width_floor(features: Reals, regularization: float = 0.0) -> float:
     if regularization == 0.0 and is_identity(features):
         return LEAST_SHARE
     rounding = float(np.finfo(float).eps)
-    floor = max(LEAST_SHARE, 16.0 * rounding * condition(features) ** 2)
+    spread = 1.0 if is_identity(features) else condition(features)
+    floor = max(LEAST_SHARE, 16.0 * rounding * spread**2)
     if regularization > 0.0:
         ratio = float(squared_norms(features).max()) / regularization
         lost = 128.0 * min(ratio, STEEPEST) + 4.0 * min(ratio, BEFORE_SPAN)

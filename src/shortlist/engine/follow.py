@@ -40,10 +40,6 @@ class Steps:
         blocks, values = np.full(count, NO_BLOCK), np.empty(count)
         return cls(kinds, arms, blocks, values, held, unasked)
 
-    def then(self, later: Steps) -> Steps:
-        """These steps followed by others."""
-        return Steps(*map(np.concatenate, zip(self.arrays(), later.arrays(), strict=True)))
-
     def part(self, first: int, end: int) -> Steps:
         """The steps from ``first`` up to ``end``."""
         return Steps(*(array[first:end] for array in self.arrays()))

@@ -1,4 +1,4 @@
-"""The rounds of ``gifa.simulate`` compiled by Numba, with the same pulls: the extra ``fast``.
+"""The rounds of ``gifa.simulated`` compiled by Numba, with the same pulls: the extra ``fast``.
 
 It is optional: only comparisons load it, and only where every rule is one of this package's. The arithmetic is
 that of ``gifa.round`` and ``engine.fits``, operation by operation, so that rounding and ties are the same too.
@@ -19,7 +19,8 @@ from shortlist.engine.seeds import Words
 from shortlist.gifa.round import COARSE, GRAIN, NEAR, Memory, Recipe
 from shortlist.gifa.thresholds import BUILT_IN, INFLATION, Computed, self_normalized
 
-# Constants of other files are compiled in: what Numba keeps is not made anew when only those files change.
+# These constants of other files are compiled in, and what Numba keeps is not made anew when only those files
+# change: no guarantee may rest on them.
 OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy"}  # no test of divisions for 0
 INLINED = {**OPTIONS, "inline": "always"}
 GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
@@ -142,7 +143,7 @@ def rounds(
     """
     (
         smallest, by_mth, alone, selection, stop, kind, tracks, m, epsilon, sigma, floor, regularization, shift,
-        level, noise, features, table, designs,
+        level, inflation, noise, features, table, designs,
     ) = law  # fmt: skip
     K, N, related, by_time = len(means), len(shifted), len(G) > 0, len(C) > 0
     reads_mth = smallest or by_mth or stop == UGAPE
@@ -157,7 +158,7 @@ def rounds(
             if by_time:
                 scale = C[now] * sigma
             else:
-                scale = math.sqrt(2.0 * (1.0 + INFLATION) * (level + 0.5 * log_det[0]))
+                scale = math.sqrt(2.0 * (1.0 + inflation) * (level + 0.5 * log_det[0]))
                 scale = ((scale + COARSE) - COARSE + GRAIN) * sigma
             if alone:
                 for i in range(K):
@@ -309,6 +310,7 @@ def law_of(recipe: Recipe, fits: Fits, rewards: Rewards) -> tuple[Any, ...]:
         setup.m,
         *map(float, numbers),
         math.log(1.0 / recipe.threshold.known.delta),  # type: ignore[attr-defined]
+        INFLATION,
         fits.noise,
         fits.features,
         np.vstack(list(vars(rewards).values())).astype(np.float64, order="C"),  # of results

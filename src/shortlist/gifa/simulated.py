@@ -131,7 +131,7 @@ class _Batch:
         """One pull of every run."""
         fits = self.fits
         if self.used == self.draws.shape[1]:
-            size = min(next_refresh(fits.observed), self.most) - fits.observed
+            size = next_refresh(fits.observed) - fits.observed
             self.draws = np.array([self.rewards.draws(each, size) for each in self.generators])
             self.draws, self.used = self.draws.reshape(len(self.ids), size), 0
         fits.observe(arms, self.rewards.values(arms, self.draws[:, self.used]))
@@ -139,7 +139,8 @@ class _Batch:
 
     def _advance(self, kernel: ModuleType) -> None:
         """The compiled rounds up to the next refresh."""
-        fits, draws = self.fits, np.ascontiguousarray(self.draws[:, self.used :])
+        fits, end = self.fits, self.used + self.most - self.fits.observed
+        draws = np.ascontiguousarray(self.draws[:, self.used : end])
         if not draws.size:
             return
         stopped, is_halfway = kernel.advance(
@@ -147,7 +148,7 @@ class _Batch:
         )
         samples = fits.observed + stopped
         self._end(stopped >= 0, samples, stopped=True)
-        fits.observed, self.used = fits.observed + draws.shape[1], self.draws.shape[1]
+        fits.observed, self.used = fits.observed + draws.shape[1], self.used + draws.shape[1]
         if fits.observed == next_refresh(fits.observed - 1):
             fits.refresh_some(slice(None))
         if is_halfway and fits.observed < self.most:

@@ -30,10 +30,6 @@ EACH_SIDE = (
     "once, with probability at least {level}, and with at least the same probability no arm's mean "
     "is above its upper bound."
 )
-EACH_ARM = (
-    "If what the guarantee assumes is true, each arm's mean lies within its bounds, at all times at "
-    "once, with probability at least {level}, for each arm by itself and not for all arms together."
-)
 
 
 class Known(NamedTuple):
@@ -68,8 +64,10 @@ class Computed:
             found = np.asarray(C, np.float64)
         except (TypeError, ValueError):
             raise wrong_answer(self.rule, repr(C)) from None
-        if np.isnan(found).any():
-            raise wrong_answer(self.rule, "a number that is not defined (NaN)")
+        if found.ndim and found.shape != np.shape(log_det):
+            raise wrong_answer(self.rule, f"{found.size} numbers for {np.size(log_det)} runs")
+        if not (found > 0.0).all():
+            raise wrong_answer(self.rule, f"{found.min():g}, where C must be above 0")
         return found
 
     def by_time(self, times: Iterable[int]) -> Reals:

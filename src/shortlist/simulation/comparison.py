@@ -120,6 +120,7 @@ def compare(
     """
     chosen = [algorithms] if isinstance(algorithms, str | Algorithm) else list(algorithms)
     whole_number("runs", runs, 1)
+    whole_number("max_samples", max_samples, 1)
     whole_number("start", start, 0)
     if workers is not None:
         whole_number("workers", workers, 1)
@@ -134,10 +135,10 @@ def compare(
         for one, problem in zip(each, problems, strict=True)
         for name, procedure in _procedures(chosen, problem, threshold, one).items()
     ]
-    shortest = max(len(procedure.engine.setup.initial) for _, _, procedure in pairs)
-    if max_samples < shortest:
+    most = max(len(procedure.engine.setup.initial) for _, _, procedure in pairs)
+    if max_samples < most:
         raise InvalidSetting(
-            f"max_samples={max_samples} is below the {shortest} initial pulls of an algorithm."
+            f"max_samples={max_samples} is below the {most} initial pulls of an algorithm."
         )
     seeds = run_seeds(checked_seed(seed), runs, start)
     jobs = workers or (1 if runs * len(pairs) < FEW else -1)
