@@ -239,5 +239,7 @@ def test_linear_means_are_named_with_the_power_of_their_test() -> None:
     )
     assert first_line(study).startswith("If the noise is normal: ")
     short = study.shortlist.guarantee.short
-    assert re.search(r"means linear in the features \(tested: a misfit above 0\.\d+ would", short)
+    assert re.search(
+        r"means linear in the features \(tested: a typical misfit above 0\.\d+ would", short
+    )
     assert study.shortlist.guarantee.badge.startswith("Proven if normal and linear")

@@ -451,6 +451,7 @@ class Search:
         if naming is not None:
             # Without a result since a pair has no evidence yet, and lacks what it did then.
             lacks = np.minimum(pairs.missing, level + PRICE)
+            lacks = np.where(naming.has(pairs.b, pairs.c), lacks, np.inf)
             now = guess.lacking(pairs, lacks, HALF_WIDTH)
             spent = 1.0 - naming.begun.sum() / made  # of all results, since these sets were named
             most = max(SAVING * (now * pairs.variances).max(), SPENT * spent)

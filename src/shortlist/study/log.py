@@ -23,7 +23,7 @@ from shortlist.advice import advise, continued
 from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
-from shortlist.engine.follow import Steps
+from shortlist.engine.follow import CORRECT, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, warn_caller
 from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
@@ -192,6 +192,8 @@ class Log:
             steps = self._ledger.all_steps()
             self._ledger.is_rewritten = False
         model = self._model or self._begin_model()
+        if (steps.kinds == CORRECT).any():  # all tests are made anew, of the right values
+            self._audit = Audit(self._definition.audit)
         model.take(steps, self._stop)
         if model.verifies:
             self._audit.end()

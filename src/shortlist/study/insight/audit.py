@@ -83,15 +83,20 @@ class Audit:
         if self.rejection is not None or len(taken) < self._next:
             return
         self._left = procedure.arms_left
-        size = audit_size(procedure.problem, len(taken))
-        if self._size < size:
-            self.plan, self._size = _cells(model, trials, size), size
-        own = self.own(trials)
-        pending = any(trial.state == "pending" for trial in own)
-        self.is_open = pending or bool(self.missing(trials))
-        if not self.is_open:
+        problem = model.first_procedure.problem
+        while self.rejection is None:  # one test after another, as if results came one by one
+            size = length_of(problem, self._tests)
+            if self._tests and SHARE * size > len(taken):
+                break
+            if self._size < size:
+                self.plan, self._size = _cells(model, trials, size), size
+            own = self.own(trials)
+            pending = any(trial.state == "pending" for trial in own)
+            self.is_open = pending or bool(self.missing(trials))
+            if self.is_open:
+                break
             self._test(model, trials, [trial for trial in own if trial.state != "cancelled"], size)
-        self._next = 0 if self.is_open else SHARE * length_of(procedure.problem, self._tests)
+        self._next = 0 if self.is_open else SHARE * length_of(problem, self._tests)
         self.due = 0 if model.searches else self._next
 
     def _test(
@@ -130,10 +135,12 @@ class Audit:
             blocks = None if plan.blocks is None else plan.blocks[few]
             sample = Sample.of(problem, plan.arms[few], values[few], blocks)
             self._plans.after(sample, tau[sample.arms])
+            if self._plans.log_e > -math.log(LEVEL * OF_PLANS):
+                break
         self._seen = len(record)
         if self._plans is not None and self._plans.log_e > -math.log(LEVEL * OF_PLANS):
             made, log_e, shape = (
-                sum(len(plan.arms) for plan in record),
+                sum(len(plan.arms) for plan in record if plan.evidence),
                 self._plans.log_e,
                 self._plans.shape,
             )

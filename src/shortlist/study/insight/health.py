@@ -233,7 +233,7 @@ def _fit(study: View) -> Found:
         return _fit_rejected(study)
     if is_linearity_tested(study):
         return "fine", passed(study), "The guarantee says so too."
-    if audit.verdict is not None and audit.verdict.fit is not None:
+    if audit.verdict is not None and math.isfinite(audit.verdict.detectable):
         shape = audit.verdict.shape
         term = None if shape is None else Shapes.of(problem).terms[shape]
         words = (

@@ -494,7 +494,8 @@ class Plans:
     def _logs(self) -> Reals:
         count = len(self.shapes.shares)
         b, c = np.repeat([0, 1], count), np.tile(np.arange(count), 2)
-        logs = [np.maximum(each.log_e(b, c, 0.0), 0.0) for each in self.evidence]
+        found = [each.log_e(b, c, 0.0) for each in self.evidence]
+        logs = [np.where(np.isneginf(each), 0.0, each) for each in found]  # nothing is known: 1
         weights = np.log(np.tile(self.shapes.shares, 2) / (2.0 * len(logs)))
         return np.concatenate([each + weights for each in logs])
 

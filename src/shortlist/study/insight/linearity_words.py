@@ -17,7 +17,7 @@ from shortlist.problem import Problem
 from shortlist.study.answer import estimated
 from shortlist.study.insight.audit import is_audited, rests_on_features
 from shortlist.study.insight.feature_findings import examine_features
-from shortlist.study.insight.linearity import LEVEL
+from shortlist.study.insight.linearity import LEVEL, Shapes, noise_of
 from shortlist.study.insight.shifts import (
     results_of,
     shift_finding,
@@ -94,14 +94,30 @@ def passed(study: View) -> str:
     verdict, what = study.audit.verdict, _assumed(study)
     assert verdict is not None
     span, gap = _span_and_gap(study)
+    about = "about " if noise_of(study.problem, np.zeros(1, np.int64))[1] == "own" else ""
     return (
-        f"{what} was tested at level {LEVEL * 100:g} % against squares, products and cubes of features, "
-        f"by the first plan and {count(len(study.audit.results), 'evaluation')} that were fixed with it; "
-        f"{_evaluated(study)}. A misfit of {verdict.detectable:.2g} (root mean square over the arms) "
-        f"would have been found with probability 0.9, where the estimated means span {span:.2g} and "
+        f"{what} was tested at level {about}{LEVEL * 100:g} % against {_tried(study.problem)}, by the "
+        f"first plan and {count(len(study.audit.results), 'evaluation')} that were fixed with it; "
+        f"{_evaluated(study)}. A typical misfit of {verdict.detectable:.2g} (root mean square over the "
+        f"arms) would have been found with probability 0.9, where the estimated means span {span:.2g} and "
         f"ranks {study.problem.m} and {study.problem.m + 1} are {gap:.2g} apart: smaller or other "
         "departures, which can make the list wrong, were not excluded."
     )
+
+
+def _tried(problem: Problem) -> str:
+    """The shapes that were tried, in words."""
+    terms = Shapes.of(problem).terms
+    kinds = {
+        "squares": any(len(term) == 2 and len(set(term)) == 1 for term in terms),
+        "products": any(len(set(term)) > 1 for term in terms),
+        "cubes": any(len(term) == 3 for term in terms),
+    }
+    words = [kind for kind, tried in kinds.items() if tried]
+    if not words:
+        return "a mean of its own for every candidate"
+    listed = f"{', '.join(words[:-1])} and {words[-1]}" if len(words) > 1 else words[0]
+    return f"{listed} of features"
 
 
 def passed_in_short(study: View) -> str:
@@ -109,7 +125,7 @@ def passed_in_short(study: View) -> str:
     assert study.audit.verdict is not None
     least = study.audit.verdict.detectable
     if not is_test_too_coarse(study):
-        return f"tested: a misfit above {least:.2g} would have been found"
+        return f"tested: a typical misfit above {least:.2g} would have been found"
     m, gap = study.problem.m, _span_and_gap(study)[1]
     so = "a smaller misfit can make the list wrong" if cannot_verify(study) else without_linearity()
     return (
