@@ -887,7 +887,7 @@ def test_a_trial_that_another_has_taken_over_is_left_to_it(
     settings: dict[str, Any] = {"order": "completion", "max_evaluations": 3, "progress": False}
     with Counts(2) as pool:
         with in_the_background(lambda: one.run(objective, executor=pool, **settings)):
-            wait_until(lambda: len(one.pending) == 1, "the first evaluation")
+            wait_until(lambda: len(one.pending) >= 1, "the first evaluation")
             log = other._log
 
             def take_over(transaction: Any) -> None:
@@ -981,7 +981,7 @@ def test_a_study_that_another_process_stopped(quick_looks: None, tmp_path: Path)
             lambda: one.run(slow, executor=pool, order="completion", progress=False)
         )
         with run as running:
-            wait_until(lambda: len(one.pending) == 1, "the first evaluation")
+            wait_until(lambda: len(one.pending) >= 1, "the first evaluation")
             for arm, mean in enumerate(MEANS):
                 other.tell(arm=arm, value=mean)
             assert other.done
