@@ -177,7 +177,7 @@ def test_gaps_are_bounded_by_the_indices_that_the_stop_reads(name: str) -> None:
 
 
 def test_an_own_rule_is_not_taken_for_that_of_its_name() -> None:
-    """A stop that is called lucb bounds the other pairs by nothing that it returns."""
+    """What a stop that is called lucb returns bounds no other pair."""
 
     def lucb(now: Any) -> Any:
         return np.full(len(now), -1.0)
@@ -188,5 +188,5 @@ def test_an_own_rule_is_not_taken_for_that_of_its_name() -> None:
     )
     while not study.done:
         study.tell(study.ask(), 0.0)
-    found = study.procedure.engine.certified(study.posterior, study.round, study.decision)
-    assert not found.inside.any()
+    found = study.procedure.engine.certified(study.posterior, study.round, study.model.decision)
+    assert not found.outside.any()

@@ -23,8 +23,8 @@ CLASSIC = {
 }
 
 
-def game_of(features: Any, m: int, runs: int = 1) -> Game:
-    setup = engine_of("LinGame", features, m, sigma=1.0, intercept=False).setup
+def game_of(features: Any, m: int, runs: int = 1, epsilon: float = 0.0) -> Game:
+    setup = engine_of("LinGame", features, m, sigma=1.0, epsilon=epsilon, intercept=False).setup
     return Game(setup, runs, as_published=False)
 
 
@@ -124,7 +124,7 @@ def test_the_answer_is_that_of_all_of_g(relates: bool) -> None:
     fits = fits_of(X, 2, regularization=1.0)
     for _ in range(20):
         fits.observe(rng.integers(7, size=2), rng.standard_normal(2))
-    game, weights = game_of(X, 2, 2), rng.dirichlet(np.ones(7), 2)
+    game, weights = game_of(X, 2, 2, epsilon=0.2), rng.dirichlet(np.ones(7), 2)
     X = fits.features
     game.setup = SimpleNamespace(**{**vars(game.setup), "features": X})  # type: ignore[assignment]
     inside = np.zeros((2, 7), bool)
@@ -187,8 +187,9 @@ def test_a_wider_epsilon_counts_at_once_and_teaches_nothing_twice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     features = np.random.default_rng(0).standard_normal((8, 3))
-    study = followed(features, np.array([1.0, 0.0, 0.0]), 60, m=2, sigma=3.0)
+    study = followed(features, np.array([1.0, 0.0, 0.0]), 100, m=2, sigma=1.0, delta=1e-99)
     before = study.round.copy().memory.game
+    assert before.shared[0] == 101
     study.widen(epsilon=0.05)
     after = study.round.memory.game
     assert not study.done

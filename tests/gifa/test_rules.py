@@ -220,7 +220,7 @@ def test_what_is_read_too_early_is_named(kind: str, read: Callable[..., Any], wo
 
 
 def test_an_error_within_a_rule_stays_what_it_is() -> None:
-    algorithm = shortlist.GIFA(selection=lambda now: now.nothing, name="wrong")
+    algorithm = shortlist.GIFA(ambiguous=lambda now: now.nothing, name="wrong")
     with pytest.raises(AttributeError, match="nothing"):
         shortlist.compare(algorithm, INSTANCE, runs=1, progress=False, workers=1)
 

@@ -127,7 +127,7 @@ class Game:
             distance = np.where(square > ROUNDING * both, margin**2 / square, np.inf)
         nearest = distance.reshape(len(J), -1).argmin(axis=1)
         k, n = np.divmod(nearest, others.shape[1])
-        i, j = J[runs, k], others[runs, n]
+        j = others[runs, n]
         least, wide = distance[runs, k, n], margin[runs, k, n]
         # (g + ε)/‖y‖²; arms of equal features never change places, and at margin 0 they just did.
         step = np.divide(least, wide, out=np.zeros(len(J)), where=(wide > 0.0) & np.isfinite(least))
