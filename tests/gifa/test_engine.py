@@ -188,5 +188,6 @@ def test_an_own_rule_is_not_taken_for_that_of_its_name() -> None:
     )
     while not study.done:
         study.tell(study.ask(), 0.0)
+    assert study.model.decision is not None
     found = study.procedure.engine.certified(study.posterior, study.round, study.model.decision)
     assert not found.outside.any()

@@ -114,7 +114,7 @@ class Game:
         self, fits: Fits, inside: Mask, weights: Reals, ridge: float, slack: float
     ) -> Reals:
         """x_aᵀ(θ̂ − λ) of every arm, λ the closest alternative under the weights."""
-        X, runs, m = self.setup.features, fits.runs, self.setup.m
+        runs, m = fits.runs, self.setup.m
         norms, rows = self._norms(fits, weights / self.setup.noise, ridge)
         J = np.nonzero(inside)[1].reshape(-1, m)
         others = np.nonzero(~inside)[1].reshape(len(J), -1)
