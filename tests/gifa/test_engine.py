@@ -174,3 +174,20 @@ def test_gaps_are_bounded_by_the_indices_that_the_stop_reads(name: str) -> None:
         assert found.upper[arm] == pytest.approx(gap + width[arm, other])
     if by_c:
         assert found.upper[decision.c] == found.upper[decision.b] == decision.statistic
+
+
+def test_an_own_rule_is_not_taken_for_that_of_its_name() -> None:
+    """What a stop that is called lucb returns bounds no other pair."""
+
+    def lucb(now: Any) -> Any:
+        return np.full(len(now), -1.0)
+
+    features = np.random.default_rng(0).standard_normal((6, 3))
+    study = shortlist.Study(
+        features, m=2, sigma=1.0, algorithm=shortlist.GIFA(stopping=lucb), seed=0, audit=False
+    )
+    while not study.done:
+        study.tell(study.ask(), 0.0)
+    assert study.model.decision is not None
+    found = study.procedure.engine.certified(study.posterior, study.round, study.model.decision)
+    assert not found.outside.any()

@@ -39,7 +39,7 @@ def learns(gains: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     inside = np.arange(arms)[None, :] == 0
     # With no answer an arm's gain is ln t times its variance.
     rounds = (SimpleNamespace(observed=20, variances=row[None, :] / np.log(20)) for row in gains)
-    return np.concatenate([game._play(each, inside) for each in rounds])  # type: ignore[arg-type]
+    return np.concatenate([game._play(each, inside, 0.0) for each in rounds])  # type: ignore[arg-type]
 
 
 def test_the_learner_starts_even_and_finds_the_arm_that_pays(
@@ -81,7 +81,7 @@ def test_nature_answers_with_the_closest_alternative(
     fits = fits_of(X, 2, regularization=1.0)
     for _ in range(30):
         fits.observe(rng.integers(K, size=2), rng.standard_normal(2))
-    game = game_of(X, m, 2, epsilon)
+    game = game_of(X, m, 2)
     game.setup = SimpleNamespace(**{**vars(game.setup), "features": X})  # type: ignore[assignment]
     every = np.zeros((2, K), bool)
     np.put_along_axis(every, np.argsort(-fits.means, axis=1)[:, :m], True, axis=1)
@@ -112,6 +112,36 @@ def test_a_direction_without_weight_is_answered_for() -> None:
     assert np.isfinite(shift).all()
     assert abs(shift[1]) > 0.4  # nature moves what nobody looks at
     assert abs(shift[0]) < 1e-6
+
+
+@pytest.mark.parametrize("relates", [True, False])
+def test_the_answer_is_that_of_all_of_g(relates: bool) -> None:
+    """Arms of equal features never change places, as little as rounding tells them apart."""
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((7, 3)) if relates else np.eye(7)
+    if relates:
+        X[3] = X[0]
+    fits = fits_of(X, 2, regularization=1.0)
+    for _ in range(20):
+        fits.observe(rng.integers(7, size=2), rng.standard_normal(2))
+    game, weights = game_of(X, 2, 2, epsilon=0.2), rng.dirichlet(np.ones(7), 2)
+    X = fits.features
+    game.setup = SimpleNamespace(**{**vars(game.setup), "features": X})  # type: ignore[assignment]
+    inside = np.zeros((2, 7), bool)
+    inside[:, [0, 5]] = True
+    shifts = game._answer(fits, inside, weights, 0.0, 0.2)
+    for run in range(2):
+        V = X.T @ (weights[run][:, None] * X)
+        G, means, best = X @ np.linalg.inv(V) @ X.T, fits.means[run], (np.inf, np.zeros(7))
+        for i in (0, 5):
+            for j in (1, 2, 3, 4, 6):
+                if relates and (i, j) == (0, 3):
+                    continue
+                square = G[i, i] + G[j, j] - 2 * G[i, j]
+                margin = max(means[i] - means[j] + 0.2, 0.0)
+                if margin**2 / square < best[0]:
+                    best = margin**2 / square, margin / square * (G[i] - G[j])
+        assert shifts[run] == pytest.approx(best[1], rel=1e-6, abs=1e-9)
 
 
 # The sum of the shares is tracked
@@ -151,6 +181,33 @@ def test_a_batch_is_spread_and_leaves_the_memory_alone() -> None:
     assert old.keys() == new.keys()
     for answer in old:
         np.testing.assert_array_equal(old[answer], new[answer])
+
+
+def test_a_wider_epsilon_counts_at_once_and_teaches_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    features = np.random.default_rng(0).standard_normal((8, 3))
+    study = followed(features, np.array([1.0, 0.0, 0.0]), 100, m=2, sigma=1.0, delta=1e-99)
+    before = study.round.copy().memory.game
+    assert before.shared[0] == 101
+    study.widen(epsilon=0.05)
+    after = study.round.memory.game
+    assert not study.done
+    assert after.target.tolist() == before.target.tolist()
+    [old], [new] = before.learners, after.learners
+    assert {name: row.tolist() for name, row in old.items()} == {
+        name: row.tolist() for name, row in new.items()
+    }
+    slack, answer = [], Game._answer
+
+    def watched(self: Game, *given: Any) -> Any:
+        slack.append(given[-1])
+        return answer(self, *given)
+
+    monkeypatch.setattr(Game, "_answer", watched)
+    study.tell(study.ask(), 0.0)
+    assert slack
+    assert set(slack) == {0.05}
 
 
 @pytest.mark.slow

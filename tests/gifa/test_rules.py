@@ -162,6 +162,69 @@ def test_an_own_rule_gives_the_pulls_of_the_rule_it_repeats(
     assert find_rule(kind, own).is_own if kind != "threshold" else find_threshold(own).rule.is_own
 
 
+def of_many(**rules: Any) -> None:
+    """Some rounds of 170 arms, where what cannot matter is left out."""
+    X = np.random.default_rng(1).standard_normal((170, 4))
+    X[::2] *= 0.2
+    instance = shortlist.instances.from_arrays(X, theta=[1.0, -1.0, 0.5, 0.2], m=6, sigma=0.5)
+    mine = shortlist.GIFA(**rules, initialization="span", name="mine")
+    shortlist.compare(mine, instance, runs=1, max_samples=60, progress=False, workers=1)
+
+
+@pytest.mark.parametrize("kind", ["ambiguous", "stopping", "selection"])
+def test_an_own_rule_reads_the_outside_gap_of_every_candidate(kind: str) -> None:
+    seen = []
+
+    def mine(now: Round) -> Any:
+        B = np.where(now.inside[:, None, :], -np.inf, now.columns(now.candidates))
+        assert now.outside_gaps == pytest.approx(B.max(axis=2))
+        seen.append(now.t)
+        return {
+            "ambiguous": -now.outside_gaps, "stopping": np.ones(len(now)), "selection": now.variances
+        }[kind]  # fmt: skip
+
+    of_many(**{"stopping": "ugape", kind: mine})
+    assert len(seen) > 20
+
+
+def test_an_own_selection_reads_the_mth_gaps_of_all_arms() -> None:
+    seen = []
+
+    def mine(now: Round) -> Any:
+        seen.append(np.isfinite(now.mth_gaps).all())
+        return now.variances
+
+    of_many(candidates="smallest_gap", ambiguous="mth_gap", stopping="ugape", selection=mine)
+    assert len(seen) > 20
+    assert all(seen)
+    assert rule("selection")(mine).needs == {"mth_gaps"}
+    assert rule("selection", needs=[])(mine).needs == RULES["selection"]["greedy"].needs == set()
+
+
+@pytest.mark.parametrize(
+    ("kind", "read", "words"),
+    [
+        ("candidates", lambda now: now.outside_gaps, "candidates rule 'mine' needs now.candidates"),
+        ("candidates", lambda now: now.inside * 1.0, "known once the candidates are chosen"),
+        ("ambiguous", lambda now: now.marked(now.c), "ambiguous rule 'mine' needs now.c too early"),
+        ("ambiguous", lambda now: now.in_pair, "known once the pair is chosen: to rules of kind s"),
+    ],
+)
+def test_what_is_read_too_early_is_named(kind: str, read: Callable[..., Any], words: str) -> None:
+    def mine(now: Round) -> Any:
+        return read(now)
+
+    algorithm = shortlist.GIFA(**{kind: mine}, name="early")
+    with pytest.raises(InvalidSetting, match=words):
+        shortlist.compare(algorithm, INSTANCE, runs=1, progress=False, workers=1)
+
+
+def test_an_error_within_a_rule_stays_what_it_is() -> None:
+    algorithm = shortlist.GIFA(ambiguous=lambda now: now.nothing, name="wrong")
+    with pytest.raises(AttributeError, match="nothing"):
+        shortlist.compare(algorithm, INSTANCE, runs=1, progress=False, workers=1)
+
+
 def by_chance(now: Round) -> Any:
     """One of the pair by a coin that the seed throws; numbers from K on are no arm's."""
     drawn = priorities(now.seeds, now.t, 0, now.arms + np.arange(now.arms)[None, :])

@@ -15,11 +15,12 @@ from shortlist.blocks import Cell
 from shortlist.engine.certified import Certified
 from shortlist.engine.contract import Decision, Estimates, Gaps, Runs, Setup
 from shortlist.engine.fits import Posterior, width_floor
-from shortlist.engine.follow import DECIDE, REOPEN, SUPPOSE, TAKE, Position, Steps
+from shortlist.engine.follow import DECIDE, REOPEN, TAKE, Position, Steps
 from shortlist.engine.rewards import Rewards
 from shortlist.engine.seeds import Words
 from shortlist.errors import SingularDesign
 from shortlist.gifa.round import Decided, Memory, Recipe, Round, decide
+from shortlist.gifa.rules import largest_gap, lucb, ugape
 from shortlist.gifa.simulated import simulated
 from shortlist.linalg import is_identity
 
@@ -77,7 +78,7 @@ class Engine:
     """The rules of an algorithm on a problem; implements ``AnyEngine``."""
 
     recipe: Recipe
-    searches: ClassVar[bool] = False  # all results are processed again where arms are retired
+    searches: ClassVar[bool] = False  # it cannot go on where arms are retired
 
     @property
     def setup(self) -> Setup:
@@ -121,8 +122,6 @@ class Engine:
         seed: int,
         steps: Steps,
         position: Position,
-        *,
-        check_stop: bool = True,
     ) -> RoundNow:
         """Take steps from ``position`` to the next stop or to their end."""
         while position.next < len(steps.kinds):
@@ -133,8 +132,6 @@ class Engine:
                 position.is_stopped = False
             elif kind == TAKE:
                 posterior.observe(arm, float(steps.values[step]))
-            elif kind == SUPPOSE:
-                posterior.observe(arm, float(posterior.means[arm]))
             decides = kind in (TAKE, DECIDE)
             if decides and not position.is_initialized:
                 decides = bool((posterior.pulls >= self.setup.wanted).all())
@@ -144,7 +141,7 @@ class Engine:
                     position.is_initialized = True
             held = bool(steps.held[step]) or position.is_stopped
             if decides and not held and position.decided_at != posterior.observed:
-                decided = self._decide(posterior, current.memory, seed, stops=check_stop)
+                decided = self._decide(posterior, current.memory, seed, stops=True)
                 position.decided_at = posterior.observed
                 if decided.stop[0]:
                     position.is_stopped = True
@@ -158,7 +155,11 @@ class Engine:
     def last_decision(
         self, posterior: Posterior, current: RoundNow, seed: int
     ) -> tuple[Decision, RoundNow]:
-        """The last decision, made again from the posterior alone."""
+        """The last decision, made again from the posterior alone.
+
+        It may differ where a round remembers: lagged stops read the pair of the round before, and
+        LinGame has learned from all of its rounds.
+        """
         now = self.round()
         decided = self._decide(posterior, now.memory, seed, stops=True)
         return now.decision(stop=bool(decided.stop[0])), now
@@ -166,7 +167,7 @@ class Engine:
     def widen(
         self, posterior: Posterior, current: RoundNow, seed: int, position: Position, *, held: bool
     ) -> RoundNow:
-        """Decide again from the same results; a round of indices remembers nothing of ε."""
+        """Decide again from the same results; what a round remembers does not depend on ε."""
         if held or position.is_stopped or position.decided_at < 0:
             return current
         position.decided_at, position.next = -1, 0
@@ -242,7 +243,7 @@ class Engine:
     ) -> Gaps:
         """Differences of means, with the gap indices below and above them."""
         now, inside = self._read(posterior, current.inside), np.flatnonzero(current.inside)
-        b, c, by_mth = decision.b, decision.c, self.setup.stop == "ugape"
+        b, c, by_mth = decision.b, decision.c, self.recipe.rules["stopping"] is ugape
         if by_mth:
             b = int(inside[now.of_candidates(now.mth_gaps)[0].argmax()])
         if by_mth or outside_only:
@@ -273,7 +274,7 @@ class Engine:
         """What the gap indices of all candidates and all other arms say."""
         inside, epsilon = current.inside, self.setup.epsilon
         rules = self.recipe.rules
-        largest = (rules["stopping"].name, rules["ambiguous"].name) == ("lucb", "largest_gap")
+        largest = rules["stopping"] is lucb and rules["ambiguous"] is largest_gap
         # No B_cb exceeds τ_LUCB's statistic of the largest one; others are about the list alone.
         most = decision.statistic if largest else np.inf
         if inside.sum() * len(inside) > MOST_PAIRS:

@@ -11,17 +11,19 @@ V(w) = Σ_a w_a x_a x_aᵀ/n_a, n_a = σ_a²/σ². At ε = 0 the nearest of thes
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from shortlist.arrays import Mask, Reals
+from shortlist.arrays import Integers, Mask, Reals
 from shortlist.engine.contract import Setup
 
 if TYPE_CHECKING:
     from shortlist.engine.fits import Fits
 
 FIRST_MIXABILITY = 0.01
+ROUNDING = 16 * float(np.finfo(float).eps)  # of ‖x_i‖² + ‖x_j‖²: arms no further apart are equal
 RIDGE = 1e-12  # of V(w)'s trace: a direction may be left without any weight
 
 
@@ -29,8 +31,7 @@ class Game:
     """The learners of some runs, and how many pulls they ask for.
 
     All but the published runs track the sum of the weights (C-tracking; Garivier and Kaufmann 2016).
-    Pulls for which there was no round, such as those still pending, are shared out by the weights of
-    this one. In the published runs gains had no σ, and the root of the norm where the norm is meant; nature
+    If several results came since the last round, or are pending, this round's weights count once for each. In the published runs gains had no σ, and the root of the norm where the norm is meant; nature
     answered the counts, and ε was ignored.
     """
 
@@ -51,18 +52,24 @@ class Game:
         twin.shared, twin.target = self.shared[runs], self.target[runs]
         return twin
 
-    def wanted(self, fits: Fits, inside: Mask) -> Reals:
-        """How many pulls every arm of every run should have by now: a round of the game."""
-        weights = self._play(fits, inside)
+    def wanted(self, fits: Fits, inside: Mask, epsilon: float) -> Reals:
+        """How many pulls every arm of every run should have by now: a round of the game.
+
+        Where it is asked again after the same results, as when ε was widened, nothing more is learned.
+        """
+        if (self.shared > fits.observed).all():
+            return self.target
+        weights = self._play(fits, inside, epsilon)
         if self.as_published:  # D-tracking
-            return fits.observed * weights
-        first = self.shared < 0  # what was pulled before the first round was wanted
-        self.target[first], self.shared[first] = fits.pulls[first], fits.observed
-        self.target = self.target + (fits.observed + 1 - self.shared)[:, None] * weights
+            self.target = fits.observed * weights
+        else:
+            first = self.shared < 0  # what was pulled before the first round was wanted
+            self.target[first], self.shared[first] = fits.pulls[first], fits.observed
+            self.target = self.target + (fits.observed + 1 - self.shared)[:, None] * weights
         self.shared = np.full(len(self.shared), fits.observed + 1)
         return self.target
 
-    def _play(self, fits: Fits, inside: Mask) -> Reals:
+    def _play(self, fits: Fits, inside: Mask, epsilon: float) -> Reals:
         """The learners' weights, before they learn from nature's answer.
 
         An arm's gain is ½(|x_aᵀ(θ̂ − λ)|/σ + sqrt(2 ln t)‖x_a‖_{V⁻¹})² σ²/σ_a², at most ln t.
@@ -83,7 +90,7 @@ class Game:
         if self.as_published:
             answered, ridge, slack = fits.pulls.astype(np.float64), self.setup.regularization, 0.0
         else:
-            answered, ridge, slack = weights, 0.0, self.setup.epsilon
+            answered, ridge, slack = weights, 0.0, epsilon
         shift = np.abs(self._answer(fits, inside, answered, ridge, slack))
         if self.as_published:
             reach = shift + np.sqrt(2.0 * most * np.sqrt(square))
@@ -107,23 +114,43 @@ class Game:
         self, fits: Fits, inside: Mask, weights: Reals, ridge: float, slack: float
     ) -> Reals:
         """x_aᵀ(θ̂ − λ) of every arm, λ the closest alternative under the weights."""
-        X, runs, m = self.setup.features, fits.runs, self.setup.m
-        V = ((weights / self.setup.noise)[:, None, :] * X.T) @ X
-        trace = V.trace(axis1=1, axis2=2)[:, None, None]
-        V = V + (ridge + RIDGE * trace) * np.eye(X.shape[1])
-        G = X @ np.linalg.solve(V, np.broadcast_to(X.T, (len(V), *X.T.shape)))
-        norms = G.diagonal(axis1=1, axis2=2)
+        runs, m = fits.runs, self.setup.m
+        norms, rows = self._norms(fits, weights / self.setup.noise, ridge)
         J = np.nonzero(inside)[1].reshape(-1, m)
         others = np.nonzero(~inside)[1].reshape(len(J), -1)
         at = runs[:, None, None], J[:, :, None], others[:, None, :]
-        square = norms[at[0], at[1]] + norms[at[0], at[2]] - 2.0 * G[at]
+        both = norms[at[0], at[1]] + norms[at[0], at[2]]
+        G = rows(J)
+        square = both - 2.0 * np.take_along_axis(G, others[:, None, :], axis=2)
         margin = np.maximum(fits.means[at[0], at[1]] - fits.means[at[0], at[2]] + slack, 0.0)
         with np.errstate(divide="ignore", invalid="ignore"):
-            distance = np.where(square > 0.0, margin**2 / square, np.inf)
+            distance = np.where(square > ROUNDING * both, margin**2 / square, np.inf)
         nearest = distance.reshape(len(J), -1).argmin(axis=1)
         k, n = np.divmod(nearest, others.shape[1])
-        i, j = J[runs, k], others[runs, n]
+        j = others[runs, n]
         least, wide = distance[runs, k, n], margin[runs, k, n]
         # (g + ε)/‖y‖²; arms of equal features never change places, and at margin 0 they just did.
         step = np.divide(least, wide, out=np.zeros(len(J)), where=(wide > 0.0) & np.isfinite(least))
-        return np.asarray(step[:, None] * (G[runs, i] - G[runs, j]))
+        return np.asarray(step[:, None] * (G[runs, k] - rows(j[:, None])[:, 0]))
+
+    def _norms(
+        self, fits: Fits, counted: Reals, ridge: float
+    ) -> tuple[Reals, Callable[[Integers], Reals]]:
+        """The diagonal of X V(w)⁻¹ Xᵀ in every run, and what makes some of its rows."""
+        X, (runs, arms) = self.setup.features, counted.shape
+        if not fits.relates:
+            trace = counted.sum(axis=1)[:, None]
+            inverse = 1.0 / (counted + (ridge + RIDGE * trace))
+
+            def of_diagonal(some: Integers) -> Reals:
+                rows = np.zeros((*some.shape, arms))
+                values = np.take_along_axis(inverse, some, axis=1)
+                np.put_along_axis(rows, some[:, :, None], values[:, :, None], axis=2)
+                return rows
+
+            return inverse, of_diagonal
+        V = (counted[:, None, :] * X.T) @ X
+        trace = V.trace(axis1=1, axis2=2)[:, None, None]
+        V = V + (ridge + RIDGE * trace) * np.eye(X.shape[1])
+        half = np.linalg.solve(V, np.broadcast_to(X.T, (runs, *X.T.shape)))
+        return np.einsum("rik,ki->rk", half, X), lambda some: X[some] @ half

@@ -139,6 +139,11 @@ class Recipe:
         """Whether pulls follow an allocation."""
         return "allocation" in self.rules["selection"].traits
 
+    @cached_property
+    def has_own(self) -> bool:
+        """Whether a rule is the user's own, and may read whatever a round has."""
+        return any(each.is_own for each in self.rules.values())
+
     @property
     def asks_of_all(self) -> bool:
         """Whether a rule of the user's own may read the m-th gaps of all arms."""
@@ -297,7 +302,7 @@ class Round:
         """How many pulls of each arm the allocation asks for."""
         game = self._memory.game
         assert game is not None
-        return game.wanted(self.fits, self.inside)
+        return game.wanted(self.fits, self.inside, self.epsilon)
 
     @cached_property
     def mth_gaps(self) -> Reals:
@@ -387,7 +392,10 @@ class Round:
         return self.outside(self.candidates)
 
     def outside(self, js: Integers) -> tuple[Reals, Integers]:
-        """B of possible challengers i of some js, −∞ for candidates, and which arms these are."""
+        """B of possible challengers i of some js, −∞ for candidates, and which arms these are.
+
+        The package's rules read the largest of all only, rules of the user's own that of every j.
+        """
         if self._few or self.recipe.rules["indices"] is individual:
             B = self.columns(js)
             B += np.where(self.inside, -np.inf, 0.0)[:, None, :]
@@ -396,7 +404,8 @@ class Round:
         upper = np.where(self.inside[0], -np.inf, upper)
         tried = min(FIRST_TRIED, self.arms - self.m)
         some = np.argpartition(upper, -tried)[-tried:]
-        least = self.among(js[0], some).max()  # the largest of all is no smaller
+        most = self.among(js[0], some).max(axis=1)  # the largest of each j is no smaller
+        least = most.min() if self.recipe.has_own else most.max()
         near = NEAR * (abs(least) + float((upper - lower)[some].max()))
         arms = np.flatnonzero(upper - lower[js[0]].min() >= least - near)
         return self.among(js[0], arms)[None], arms
@@ -415,7 +424,8 @@ class Round:
             if self.recipe.may_stay:
                 return self._mth_gaps_that_matter()
             arms, found = np.arange(K), np.full(K, np.inf)
-            js = arms if self.recipe.asks_of_all else self.candidates[0]
+            is_first = not hasattr(self, "candidates")  # asked before J(t) is chosen
+            js = arms if is_first or self.recipe.asks_of_all else self.candidates[0]
             found[js] = self._mth_among(js, arms)
             return found[None]
         B = np.array(self.columns(np.broadcast_to(np.arange(K), (len(self), K))))

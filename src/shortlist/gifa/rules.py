@@ -61,7 +61,20 @@ RETURNED: dict[str, str] = {
 NEEDS: dict[str, frozenset[str]] = {
     "candidates": frozenset({"mth_gaps"}),
     "ambiguous": frozenset({"mth_gaps"}),
+    "selection": frozenset({"mth_gaps"}),
     "stopping": frozenset({"mth_gaps"}),
+}
+LATER: dict[str, str] = {  # what rules read too early, and when it is known
+    **dict.fromkeys(
+        ("inside", "candidates"),
+        "now.inside, now.candidates and what is made of them (now.outside_gaps) are known once the "
+        "candidates are chosen: to rules of kind ambiguous, stopping and selection",
+    ),
+    **dict.fromkeys(
+        ("b", "c", "gap"),
+        "now.b, now.c, now.gap and what is made of them (now.in_pair, now.design) are known once the "
+        "pair is chosen: to rules of kind stopping and selection",
+    ),
 }
 
 
@@ -178,7 +191,14 @@ def _check_function(kind: str, function: Callable[..., Any]) -> None:
 
 def values_of(one: Rule, given: Any, shape: tuple[int, ...]) -> Reals:
     """What a rule returns, as numbers of the wanted shape; raises where they are not."""
-    returned = one(given)
+    try:
+        returned = one(given)
+    except AttributeError as error:
+        if error.obj is not given or error.name not in LATER:
+            raise
+        raise InvalidSetting(
+            f"the {one.kind} rule {one.name!r} needs now.{error.name} too early: {LATER[error.name]}."
+        ) from error
     if not one.is_own:
         return np.asarray(returned)
     try:
