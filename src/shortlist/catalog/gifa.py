@@ -145,7 +145,8 @@ class GIFA(Algorithm):
 
     def slow_on(self, problem: Problem) -> str:
         """Where rules read the m-th gaps of very many arms."""
-        by_gaps = any("mth_gaps" in rule.needs for rule in self.rules.values())
+        reading = ("candidates", "ambiguous", "stopping")
+        by_gaps = any("mth_gaps" in self.rules[kind].needs for kind in reading)
         if not by_gaps or problem.arms <= MANY_GAPS or self.rules["indices"].name == "individual":
             return ""
         return (
