@@ -66,6 +66,8 @@ class Computed:
             raise wrong_answer(self.rule, repr(C)) from None
         if found.ndim and found.shape != np.shape(log_det):
             raise wrong_answer(self.rule, f"{found.size} numbers for {np.size(log_det)} runs")
+        if np.isnan(found).any():
+            raise wrong_answer(self.rule, "a number that is not defined (NaN)")
         if not (found > 0.0).all():
             raise wrong_answer(self.rule, f"{found.min():g}, where C must be above 0")
         return found
