@@ -91,7 +91,7 @@ def by_numpy(now):  # type: ignore[no-untyped-def]
         ("selection", by_numpy, "must depend on its arguments only"),
         ("indices", of_others, "the same answer alone and among others"),
         ("stopping", infinite, "must return numbers that are finite"),
-        ("threshold", negative, "must return numbers that are a C above 0"),
+        ("threshold", negative, "where C must be above 0"),
     ],
     ids=lambda each: each if isinstance(each, str) else each.__name__,
 )

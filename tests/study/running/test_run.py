@@ -642,8 +642,8 @@ def test_an_error_that_cannot_travel_does_not_break_the_pool() -> None:
     s = study()
     with processes("fork") as pool:
         with pytest.raises(errors.ShortlistError, match="nothing explains this"):
-            s.run(too_rich_to_travel, executor=pool, progress=False)
-        s.run(by_seed, executor=pool, max_evaluations=3, progress=False)
+            s.run(too_rich_to_travel, executor=pool, batch=1, progress=False)
+        s.run(by_seed, executor=pool, batch=1, max_evaluations=3, progress=False)
     assert "in too_rich_to_travel" in str(s.trials[0].reason)
     assert s.evaluations == 3
 
