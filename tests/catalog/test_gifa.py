@@ -10,9 +10,8 @@ import pytest
 import shortlist
 from shortlist import errors
 from shortlist.arrays import Reals
-from shortlist.catalog.gifa import TABLE_1
+from shortlist.catalog.gifa import TABLE_1, weakest_direction
 from shortlist.catalog.registry import find_algorithm
-from shortlist.gifa.initial import every_arm, weakest_direction
 from shortlist.gifa.round import Round
 from shortlist.gifa.rules import Pairs
 from shortlist.gifa.thresholds import THRESHOLDS, Known
@@ -164,7 +163,8 @@ def test_span_pulls_as_many_arms_as_dimensions() -> None:
     assert weakest_direction(features, chosen) > 0.0
     assert weakest_direction(features, chosen[:3]) == 0.0
     assert weakest_direction(features, np.array([0, 0, 1, 2])) == 0.0
-    assert every_arm(features).tolist() == list(range(50))
+    each = shortlist.GIFA(initialization="each").bind(Problem.of(features, 3, sigma=1.0))
+    assert each.engine.setup.initial.tolist() == list(range(50))
     problem = Problem.of(features, 3, sigma=1.0, S=1.0)
     algorithm = find_algorithm("m-LinGapE")
     assert len(algorithm.bind(problem).engine.setup.initial) == 4 * 10

@@ -22,10 +22,10 @@ import shortlist
 from gifa_algorithms import ALGORITHMS, allowed, engine_of
 from once import once
 from oracle import Hint, Oracle, Recipe, priority, recipe
+from shortlist.catalog.gifa import INITIALIZATIONS
 from shortlist.engine.fits import Rows, Whole, fits_of, width_floor
 from shortlist.gifa import round as rounds
 from shortlist.gifa.engine import Engine
-from shortlist.gifa.initial import INITIALIZATIONS
 from shortlist.gifa.round import Decided, Memory, best_of, decide, largest
 from shortlist.gifa.rules import RULES
 from shortlist.gifa.thresholds import THRESHOLDS

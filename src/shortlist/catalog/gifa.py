@@ -20,7 +20,6 @@ from shortlist.engine.threshold import ThresholdInputs
 from shortlist.errors import InvalidSetting, unknown_name
 from shortlist.features import nearly_redundant
 from shortlist.gifa.engine import Engine
-from shortlist.gifa.initial import INITIALIZATIONS, weakest_direction
 from shortlist.gifa.round import Recipe
 from shortlist.gifa.rules import RULES, Choice, Rule, find_rule, lucb
 from shortlist.gifa.thresholds import (
@@ -30,10 +29,11 @@ from shortlist.gifa.thresholds import (
     find_threshold,
     least_demanding,
 )
-from shortlist.linalg import condition, in_units, span, squared_norms
+from shortlist.linalg import condition, in_units, is_identity, span, squared_norms
 from shortlist.problem import Problem
 
 MANY_GAPS = 10_000  # arms: with more, the m-th gaps of all of them take more than 25 ms a round
+INITIALIZATIONS = (None, "each", "span", "auto")
 ALLOCATIONS = (None, "game", "game_as_published")
 KINDS = {  # of rules, in the words of the paper
     **{"candidates": "candidates", "ambiguous": "ambiguous arm", "selection": "selection"},
@@ -282,14 +282,13 @@ class GIFA(Algorithm):
 
     def _initial(self, problem: Problem, chosen: Threshold, features: Reals) -> Integers:
         """The initial pulls, in order."""
-        shown = in_units(features, problem.relative_noise)
         first = self.initialization
+        if first is None:
+            return np.zeros(0, np.int64)
         if first == "auto":
             first = "each" if problem.arms <= 4 * features.shape[1] else "span"
-        if first == "span":
-            initial = self._spanning(problem, features)
-        else:
-            initial = INITIALIZATIONS[first](shown)
+        each = np.arange(problem.arms)
+        initial = each if first == "each" else self._spanning(problem, features)
         rounds = chosen.rounds(len(initial)) if self.initialization == "auto" else 1
         return np.tile(initial, rounds)
 
@@ -316,6 +315,22 @@ class GIFA(Algorithm):
                 f"τ_LUCB relies on b_t, and its rule {rules['ambiguous'].name!r} is the user's own"
             )
         return reasons
+
+
+def weakest_direction(features: Reals, initial: Integers) -> float:
+    """λ_min of Σ x xᵀ over the initial pulls; 0 where they do not span.
+
+    Examples
+    --------
+    >>> weakest_direction(np.eye(2), np.array([0, 1, 1]))
+    1.0
+    """
+    if len(initial) < features.shape[1]:
+        return 0.0
+    if is_identity(features):  # K may be so large that to find eigenvalues takes minutes
+        return float(np.bincount(initial, minlength=len(features)).min())
+    values = np.linalg.eigvalsh(features[initial].T @ features[initial])
+    return float(values[0]) if values[0] > 1e-12 * values[-1] else 0.0
 
 
 def _written(rule: str) -> str:
