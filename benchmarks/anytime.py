@@ -101,9 +101,7 @@ def followed(
     model, stops = Model(procedure, seed), list[int]()
     arms = procedure.engine.setup.initial.tolist()
     while model.posterior.observed < most and not stops:
-        steps = Steps.supposing(arms)
-        steps = steps.part(0, len(arms))
-        steps.kinds[:] = TAKE
+        steps = Steps.of(TAKE, arms)
         steps.values[:] = [case.draw(arm, rng) for arm in arms]
         before = model.decision
         model.take(steps, lambda: stops.append(1))

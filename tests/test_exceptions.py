@@ -20,7 +20,7 @@ import shortlist
 from examples.race import RACE
 from paths import TESTS
 from shortlist import Study
-from shortlist.engine.follow import Steps
+from shortlist.engine.follow import DECIDE, Steps
 from shortlist.plans.pairs_in_doubt import PairsInDoubt
 from shortlist.problem import Problem
 from shortlist.study.model import Model
@@ -142,7 +142,7 @@ class Replayed:
     def of(cls, study: Study) -> Replayed:
         model = Model(study._log._procedure, study.seed)
         stops: list[int] = []
-        for steps in (Steps.supposing([]), study.all_steps()):
+        for steps in (Steps.of(DECIDE), study.all_steps()):
             model.take(steps, lambda: stops.append(model.posterior.observed))
         study._log._agreed = -1  # all is made again from the log
         return cls(model, stops[-1] if stops else 0, audited(study), study.done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -10,11 +11,10 @@ from numpy.typing import NDArray
 
 from shortlist.arrays import NO_BLOCK, Integers, Reals
 
-# What a step does: take a result in; suppose a result at the arm's own mean; only decide; go on after
-# a stop. The others are the model's to do and never reach an engine: go on by verifying; with a larger
+# What a step does: take a result in; only decide; go on after a stop. The others are the model's to do and never reach an engine: go on by verifying; with a larger
 # ε; without the arm; with more arms; with one that comes back; put right the result taken in as the n-th.
-TAKE, SUPPOSE, DECIDE, REOPEN = 0, 1, 2, 3
-VERIFY, WIDEN, RETIRE, ADD, READMIT, CORRECT = 4, 5, 6, 7, 8, 9
+TAKE, DECIDE, REOPEN = 0, 1, 2
+VERIFY, WIDEN, RETIRE, ADD, READMIT, CORRECT = 3, 4, 5, 6, 7, 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +49,12 @@ class Steps:
         return [getattr(self, field.name) for field in fields(self)]
 
     @classmethod
-    def supposing(cls, arms: list[int]) -> Steps:
-        """Steps that suppose a result of each arm at its own mean, if any, and then decide."""
-        count = len(arms)
-        return cls(
-            kinds=np.array([SUPPOSE] * count + [DECIDE], np.int64),
-            arms=np.array([*arms, 0], np.int64),
-            blocks=np.full(count + 1, NO_BLOCK),
-            values=np.zeros(count + 1),
-            held=np.zeros(count + 1, np.int64),
-            unasked=np.zeros(count + 1, np.int64),
-        )
+    def of(cls, kind: int, arms: Sequence[int] = (0,)) -> Steps:
+        """Steps of one kind, for each of these arms, that hold nothing up."""
+        steps = cls.empty(len(arms))
+        steps.kinds[:], steps.arms[:], steps.values[:] = kind, arms, 0.0
+        steps.held[:] = steps.unasked[:] = 0
+        return steps
 
 
 @dataclass(eq=False)

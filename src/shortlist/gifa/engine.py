@@ -172,7 +172,7 @@ class Engine:
             return current
         position.decided_at, position.next = -1, 0
         current.recipe = self.recipe
-        return self.follow(posterior, current, seed, Steps.supposing([]), position)
+        return self.follow(posterior, current, seed, Steps.of(DECIDE), position)
 
     def ahead(
         self, posterior: Posterior, current: RoundNow, seed: int

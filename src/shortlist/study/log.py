@@ -23,7 +23,7 @@ from shortlist.advice import advise, continued
 from shortlist.arrays import NO_ARM, Label
 from shortlist.blocks import Cell
 from shortlist.engine.algorithm import Procedure
-from shortlist.engine.follow import CORRECT, Steps
+from shortlist.engine.follow import CORRECT, DECIDE, Steps
 from shortlist.errors import DamagedStorage, InvalidInput, TrialClosed, warn_caller
 from shortlist.printable import on_one_line, quoted
 from shortlist.problem import Problem
@@ -172,7 +172,7 @@ class Log:
             self._audit = Audit(self._definition.audit)
             seed, additions = self._definition.choices["seed"], self._ledger.additions
             model = self._model = Model(self._first_procedure(), seed, additions)
-            model.take(Steps.supposing([]), self._stop)
+            model.take(Steps.of(DECIDE), self._stop)
             return model
 
     def _first_procedure(self) -> Procedure:

@@ -21,7 +21,7 @@ from shortlist.arrays import NO_ARM
 from shortlist.engine.algorithm import Procedure
 from shortlist.engine.contract import Decision
 from shortlist.engine.fits import Posterior
-from shortlist.engine.follow import TAKE, Steps
+from shortlist.engine.follow import DECIDE, TAKE, Steps
 from shortlist.problem import Problem
 from shortlist.study.answer import arm_table, best_first, estimated
 from shortlist.study.model import Model
@@ -222,7 +222,7 @@ def _replayed(study: View, evaluations: Iterable[int]) -> Iterator[Model]:
     model, steps, start = study.new_model(), study.all_steps(), 0
     # What comes between a result and the next (a failure, a reopening) belongs to the first.
     ends = np.append(np.flatnonzero(steps.kinds == TAKE), len(steps.kinds))
-    model.take(Steps.supposing([]), at_stop=lambda: None)
+    model.take(Steps.of(DECIDE), at_stop=lambda: None)
     for evaluation in evaluations:
         end = int(ends[evaluation])
         model.take(steps.part(start, end), at_stop=lambda: None)
